@@ -155,25 +155,50 @@ def front(request, browser, report) -> Iterator[Page]:
     page.on("request", lambda request: messages.append(request.url[:99]))
     page.goto(url)
     yield page
-    assert [
-        text for text in messages if text != url and not text.startswith("data:image/png")
-    ] == []
+    assert [text for text in messages if text != url and not text.startswith("data:image/")] == []
     page.close()
 
 
-def test_the_front_page_begins_with_what_the_study_is_and_has_everything_shown(front, root):
+def test_the_front_page_begins_with_what_was_found_and_has_everything_shown(front, root):
     studies = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))["studies"]
     assert front.title() == front.locator("h1").inner_text() == "Study quick"
-    assert front.locator("p").first.inner_text() == studies["quick"]["about"]
+    found, about, *_ = front.locator("main > p").all_inner_texts()
+    assert re.match(
+        r"Against the base model GeoSD .+ points \[.+\].+ \(2 runs, .*the paper: ", found
+    )
+    assert about == studies["quick"]["about"]
+    grey = front.locator("p.made").inner_text()
+    assert re.match(r"\d{4}-\d\d-\d\d · commit \w+.* runs .* CPUs$", grey)
     headings = front.locator("h2").all_inner_texts()
     assert headings[:4] == [
-        "The frontier of gains in and out of distribution",
         "Estimates for the paper's claims",
+        "The frontier of gains in and out of distribution",
         "Accuracy in and out of distribution",
         "Training curves",
     ]
     assert len(headings) == len(SHOWN) + 1
-    assert front.locator("img").count() == sum(name.startswith("figure_") for name in SHOWN)
+    pictures = sum(name.startswith("figure_") or name == "claims" for name in SHOWN)
+    assert front.locator("img").count() == pictures
+
+
+def test_the_first_screen_has_the_finding_with_its_interval_and_the_commands(front):
+    if front.viewport_size["width"] < 1000:
+        pytest.skip("a telephone's screen has the finding alone")
+    for part in ("main > p >> nth=0", "pre", "p.made"):
+        box = front.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 900, part
+
+
+def test_the_front_page_is_walked_by_keys_and_its_tables_scroll_alone(front):
+    front.keyboard.press("Tab")
+    skip = front.locator("a.skip")
+    assert skip.evaluate("e => e === document.activeElement") and skip.bounding_box()["x"] >= 0
+    front.keyboard.press("Enter")
+    assert front.locator("main").evaluate("e => e === document.activeElement")
+    front.goto(front.url.partition("#")[0])
+    regions = front.get_by_role("region")
+    assert regions.count() == front.get_by_role("table").count() > 0
+    assert front.get_by_role("columnheader").count() > 4
 
 
 def test_every_picture_of_the_front_page_is_drawn_on_white_and_says_what_it_shows(front):
@@ -202,7 +227,7 @@ def test_the_front_page_can_be_read_on_a_telephone_and_in_the_dark(front):
 def test_every_link_of_the_front_page_opens_what_it_names(browser, report):
     front = browser.new_page(offline=True)
     front.goto((report.parent / "report.html").as_uri())
-    links = front.locator("a").evaluate_all(
+    links = front.locator("main a").evaluate_all(
         "all => all.map(a => [a.innerText, a.getAttribute('href')])"
     )
     assert len(links) > 3 * len(SHOWN)

@@ -7,12 +7,14 @@ import importlib.util
 import re
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import snakemake
 
 from geosd.claims.word import WORDS
+from geosd.reporting.claims_page import MARKS
 
 
 @pytest.fixture
@@ -31,6 +33,48 @@ def test_a_markdown_table_becomes_a_table_and_its_html_stays_text(script):
     html = script("page").markdown_page("| a | b |\n|---|---|\n| **1** | <script>x</script> |\n")
     assert "<td><strong>1</strong></td>" in html
     assert "<script>" not in html
+
+
+class Parts(HTMLParser):
+    """The elements of a page that people without eyes or mouse go by: tag and attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def test_a_page_can_be_heard_and_walked_by_keys(script, root):
+    """On the shipped ledger: roles, scopes, names, and links that lead somewhere."""
+    source = root / "figures/miniature/claims.md"
+    page = script("page").markdown_page(source.read_text(), source.parent, "../report.html")
+    parts = Parts(page)
+    assert parts.of("html") == [{"lang": "en"}]
+    assert parts.of("a")[0] == {"class": "skip", "href": "#main"}
+    assert parts.of("main") == [{"id": "main", "tabindex": "-1"}]
+    assert [a["href"] for a in parts.of("a")][1] == "../report.html" and len(parts.of("nav")) == 1
+    assert all(th["scope"] == "col" for th in parts.of("th")) and len(parts.of("th")) > 20
+    regions = [d for d in parts.of("div") if d.get("role") == "region"]
+    assert len(regions) == len(parts.of("table")) > 3
+    assert all(d["tabindex"] == "0" and d["aria-label"].startswith("Table: ") for d in regions)
+    assert all(len(image["alt"]) > 60 for image in parts.of("img")) and len(parts.of("img")) == 1
+    style = page.partition("</style>")[0]
+    assert ":focus-visible" in style and "table { display" not in style
+
+
+def test_the_verdict_is_the_first_column_and_the_claim_a_sentence(script, root):
+    source = root / "figures/miniature/claims.md"
+    page = script("page").markdown_page(source.read_text(), source.parent)
+    rows = re.findall(r"<tr>\n<td[^>]*>([^<]*)</td>\n<td[^>]*>([^<]*)</td>", page)
+    assert len(rows) > 30
+    assert {word for word, _ in rows} <= {*WORDS, "by model"}
+    assert all(" " in sentence for _, sentence in rows)
 
 
 def test_the_papers_columns_and_the_words_stand_apart(script):
@@ -54,7 +98,14 @@ def test_a_cell_of_words_may_be_broken_into_lines_and_a_number_may_not(script):
 
 
 def test_the_coloured_words_are_words_of_the_ledger(script):
-    assert set(script("page").COLOURED_WORDS) < set(WORDS)
+    assert set(script("page").COLOURED_WORDS) < {*WORDS, *MARKS.values()}
+    html = script("page").markdown_page("| a |\n|--|\n| ✗ -5.7 [-6.7, -4.6] |\n")
+    assert '<td class="opposite">✗ -5.7' in html
+
+
+def test_a_line_in_emphasis_is_grey_and_one_with_an_emphasised_word_is_not(script):
+    html = script("page").markdown_page("*12 runs · 3 min*\n\nA *word* alone\n")
+    assert html.count('class="made"') == 1 and '<p class="made"><em>12 runs' in html
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ config["report"] = {
 }
 PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
-PAGE = "workflow/scripts/page.py"
+PAGE, STYLE = "workflow/scripts/page.py", "workflow/report/page.css"
 PAGE_CODE = code.digest({PAGE: code.meaning(Path(PAGE))})
 TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
     "claims": "the paper's claims",
@@ -45,6 +45,7 @@ rule page:
     input:
         source=lambda wildcards: "<figures>/{page}.".format(**wildcards)
         + ("yaml" if wildcards.page == "configuration" else "md"),
+        style=STYLE,
     output:
         report(
             "<study>/pages/{page}.html",
@@ -70,13 +71,14 @@ rule page:
     message:
         "Make {wildcards.page} a page of the report"
     shell:
-        "python {params.script:q} {input.source:q} {output:q} > {log:q} 2>&1"
+        "python {params.script:q} {input.source:q} {output:q} ../report.html > {log:q} 2>&1"
 
 
 rule front_page:
     input:
         outputs=[getattr(rules, name).output for name in STUDY.outputs],
         configuration="<figures>/configuration.yaml",
+        style=STYLE,
         tidy=[TIDY[name] for name in TIDY_READ],
         pages=collect(
             rules.page.output,

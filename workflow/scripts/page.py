@@ -1,4 +1,7 @@
-"""Turn Markdown, or YAML as it stands, into a page by itself: `page.py SOURCE PAGE.html`."""
+"""Turn Markdown, or YAML as it stands, into a page by itself: `page.py SOURCE PAGE.html [BACK]`.
+
+BACK is the page that this one belongs to, from its folder; a link at the top leads there.
+"""
 
 import base64
 import mimetypes
@@ -13,43 +16,16 @@ from markdown_it.token import Token
 from geosd.files import write_text
 from geosd.reporting.study_page import heading_anchor
 
-STYLE = """
-:root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #e6e6e6); }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 74rem; color: var(--ink); }
-body { margin: 0 auto; padding: 2rem 2.5rem 4rem; }
-body { background: light-dark(#fff, #16181d); }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; }
-p, ul { max-width: 76ch; }
-table { border-collapse: collapse; border-block: 2px solid var(--ink); margin: 1.2rem 0; }
-table { display: block; width: fit-content; max-width: 100%; overflow-x: auto; }
-th { border-bottom: 1px solid var(--ink); text-align: left; vertical-align: bottom; }
-th, td { padding: .3rem .75rem; vertical-align: top; }
-td { font-variant-numeric: tabular-nums; }
-td { white-space: nowrap; }
-tr:nth-child(even) td { background: light-dark(#f4f4f4, #24272e); }
-td.words { white-space: normal; min-width: 24ch; text-align: left !important; }
-.paper { color: light-dark(#5a5a5a, #adadad); font-weight: normal; padding-left: .3rem; }
-.agrees { color: light-dark(#00694e, #4fd0a8); font-weight: 600; }
-.opposite { color: light-dark(#a33c00, #ff9f6b); font-weight: 600; }
-code, pre { font: .9em/1.5 ui-monospace, monospace; }
-pre { overflow-x: auto; }
-.picture { background: #fff; border-radius: .4rem; padding: .75rem; overflow-x: auto; }
-.picture { width: fit-content; max-width: 100%; box-sizing: border-box; }
-.picture { border: 1px solid light-dark(#ddd, transparent); }
-img { display: block; max-width: 100%; height: auto; }
-img.wide { min-width: 38rem; }
-@media (max-width: 640px) { body { padding: 1rem; } p, li { overflow-wrap: anywhere; } }
-"""
+STYLE = Path(__file__).parents[1] / "report/page.css"
 
-# Words of the ledger that have a colour.
-COLOURED_WORDS = ("agrees", "opposite")
+# Words of the ledger that have a colour, and what they are in a column of a model.
+COLOURED_WORDS = {"agrees": "agrees", "✓": "agrees", "opposite": "opposite", "✗": "opposite"}
 PIXELS_A_POINT = 150 / 72
 NARROW = 640  # pixels; a wider picture is moved sideways on a telephone, or no letter can be read
 LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
 
 
-def markdown_page(markdown: str, folder: Path = Path()) -> str:
+def markdown_page(markdown: str, folder: Path = Path(), back: str = "") -> str:
     """A whole HTML page with the Markdown in it; HTML inside the Markdown is shown as text.
 
     Pictures, whose paths are from `folder`, are put into the page: it needs no other file.
@@ -57,17 +33,41 @@ def markdown_page(markdown: str, folder: Path = Path()) -> str:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown)
     mark_cells(tokens)
+    mark_grey_lines(tokens)
     put_pictures_in(tokens, folder)
     titles = name_headings(tokens)
-    return html_page(parser.renderer.render(tokens, parser.options, {}), *titles[:1])
+    parser.add_render_rule("table_open", _region)
+    parser.add_render_rule("table_close", lambda *of: "</table>\n</div>\n")
+    return html_page(parser.renderer.render(tokens, parser.options, {}), *titles[:1], back=back)
 
 
-def html_page(body: str, title: str = "GeoSD") -> str:
-    """A whole HTML page of the report with its style."""
+def html_page(body: str, title: str = "GeoSD", back: str = "") -> str:
+    """A whole HTML page of the report with its style, and the way to its contents and back."""
     narrow = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     named = f"<title>{escape(title)}</title>"
-    head = f'<meta charset="utf-8">{narrow}{named}<style>{STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head>\n<body><main>\n{body}</main></body>'
+    head = f'<meta charset="utf-8">{narrow}{named}<style>{STYLE.read_text()}</style>'
+    ways = '<a class="skip" href="#main">Skip to the contents</a>'
+    if back:  # inside Snakemake's report the page is data, from where no relative link leads
+        ways += f'<nav><a href="{escape(back)}">Back to the study</a></nav>'
+        ways += "<script>if (location.protocol === 'data:') document.currentScript"
+        ways += ".previousElementSibling.remove()</script>"
+    main = f'<main id="main" tabindex="-1">\n{body}</main>'
+    return f'<!doctype html><html lang="en"><head>{head}</head>\n<body>{ways}{main}</body></html>'
+
+
+def _region(renderer: object, tokens: list[Token], at: int, *of: object) -> str:
+    """The beginning of a table, in a region that scrolls by keys too and says whose it is."""
+    titles = [tokens[i + 1].content for i in range(at) if tokens[i].type == "heading_open"]
+    label = escape(f"Table: {titles[-1]}" if titles else "Table")
+    return f'<div class="table" role="region" tabindex="0" aria-label="{label}"><table>\n'
+
+
+def mark_grey_lines(tokens: list[Token]) -> None:
+    """Mark the paragraphs that are emphasised as a whole: what a page says in passing."""
+    for paragraph, inside in zip(tokens, tokens[1:], strict=False):
+        kinds = [token.type for token in inside.children or ()]
+        if kinds[:1] == ["em_open"] and kinds.index("em_close") == len(kinds) - 1:
+            paragraph.attrJoin("class", "made")
 
 
 def name_headings(tokens: list[Token]) -> list[str]:
@@ -112,23 +112,26 @@ def mark_cells(tokens: list[Token]) -> None:
         elif token.type == "tr_open":
             column = 0
         elif token.type in ("th_open", "td_open"):
-            if token.type == "th_open" and inside.content == "paper":
-                paper.add(column)
+            if token.type == "th_open":
+                token.attrSet("scope", "col")
+                paper |= {column} if inside.content == "paper" else set()
             if column in paper:
                 token.attrJoin("class", "paper")
-            if token.type == "td_open" and inside.content in COLOURED_WORDS:
-                token.attrJoin("class", inside.content)
+            first = inside.content.partition(" ")[0]
+            if token.type == "td_open" and (word := COLOURED_WORDS.get(first)):
+                token.attrJoin("class", word)
             if len(inside.content) > LONGEST_NUMBER:
                 token.attrJoin("class", "words")
             column += 1
 
 
 if __name__ == "__main__":
-    source, target = map(Path, sys.argv[1:])
+    source, target = map(Path, sys.argv[1:3])
+    back = "".join(sys.argv[3:])
     text = source.read_text(encoding="utf-8")
     page = (
-        markdown_page(text, source.parent)
+        markdown_page(text, source.parent, back)
         if source.suffix == ".md"
-        else html_page(f"<pre>{escape(text)}</pre>\n")
+        else html_page(f"<pre>{escape(text)}</pre>\n", back=back)
     )
     write_text(target, page)
