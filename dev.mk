@@ -78,7 +78,8 @@ results: .venv/installed  ## write docs/results.md, docs/results/ and docs/metri
 
 pages: results  ## docs/results.md and the pages of the studies as HTML beside them
 	@set -e; for page in docs/results.md docs/results/*.md; do \
-	  $(BIN)/python workflow/scripts/page.py $$page $${page%.md}.html; done
+	  html=$${page%.md}.html; $(BIN)/python workflow/scripts/page.py $$page $$html; \
+	  sed -Ei 's#href="((\.\./)?results(/[^"]*)?)\.md"#href="\1.html"#g' $$html; done
 	@echo "Pages    docs/results.html, docs/results/"
 
 dvc: .venv/installed  ## write a study's stages of DVC; let DVC know its results (STUDY=name PROFILE=slurm)

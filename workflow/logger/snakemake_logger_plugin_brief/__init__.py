@@ -25,7 +25,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 LAST_BYTES = 4096
 EVERY_SECONDS = 60
-"""How often the lines are repeated, in one, where no terminal can redraw them."""
+"""How often the lines are repeated where no terminal can redraw them."""
 SHOWN_JOBS = 6
 """Running jobs that have a line each; the others are counted."""
 LOCKED = (
@@ -98,7 +98,7 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.PROGRESS:
             self.done, self.total = record.done, record.total
             if not self.console.is_terminal:
-                self.console.print(self._line(), soft_wrap=True)
+                self.console.print(self._lines())
 
     def _plain(self, error: str) -> str:
         """An error, its hint last; of Snakemake's own those with no cure here in our words."""
@@ -119,29 +119,20 @@ class LogHandler(LogHandlerBase):
 
     def _repeat(self) -> None:
         while not self.ended.wait(EVERY_SECONDS):
-            self.console.print(self._line(), soft_wrap=True)
-
-    def _line(self) -> str:
-        """Jobs done, time passed and left, and how far the running jobs are."""
-        words = [self._total(), *(f"{job.message}{far(job.logs)}" for job in self.running.values())]
-        return " · ".join(words)
-
-    def _total(self) -> str:
-        """Jobs done, time passed and left."""
-        now = time.time()
-        words = [f"{self.done}/{self.total} jobs", clock(now - self.begin)]
-        left = seconds_left(self.jobs, self.seconds, self.running.values(), self.begin, now)
-        if left is not None and self.done < self.total:
-            words.append(f"about {clock(left)} left")
-        return " · ".join(words)
+            self.console.print(self._lines())
 
     def _lines(self) -> Group:
-        """A line for all jobs and one for each that runs; how far it is stays, its name is cut."""
-        running, lines = list(self.running.values()), [Text(self._total())]
+        """Jobs done, time passed and left; a line for each running job, whose name may be cut."""
+        now, running = time.time(), list(self.running.values())
+        words = [f"{self.done}/{self.total} jobs", clock(now - self.begin)]
+        left = seconds_left(self.jobs, self.seconds, running, self.begin, now)
+        if left is not None and self.done < self.total:
+            words.append(f"about {clock(left)} left")
+        lines = [Text(" · ".join(words))]
         for job in running[:SHOWN_JOBS]:
-            words, name = far(job.logs), Text(f"  {job.message}")
-            name.truncate(max(20, self.console.width - len(words)), overflow="ellipsis")
-            lines.append(name.append(words))
+            progress, name = far(job.logs), Text(f"  {job.message}")
+            name.truncate(max(20, self.console.width - len(progress)), overflow="ellipsis")
+            lines.append(name.append(progress))
         if len(running) > SHOWN_JOBS:
             lines.append(Text(f"  and {len(running) - SHOWN_JOBS} more"))
         for line in lines:
