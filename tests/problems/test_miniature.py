@@ -1,5 +1,6 @@
 """The miniature's grader, prompts, tokenizer and held-out questions."""
 
+import hashlib
 import random
 
 import pytest
@@ -126,20 +127,20 @@ def test_the_saved_tokenizer_is_the_same_tokenizer(tmp_path):
     assert opened.decode([*ids, opened.eos_token_id], skip_special_tokens=True) == text
 
 
-def test_every_problem_of_the_search_world_is_held_out():
-    splits = get_data_source("search").prepare(
-        dict(
-            train=40,
-            select_train=10,
-            select_validation=10,
-            test_id=20,
-            test_per_benchmark=10,
-            seed=3,
-        )
-    )
+@pytest.mark.parametrize("name", ["search", "search-wide"])
+def test_every_problem_of_a_search_world_is_held_out_and_worked_where_pi_0_cannot(name):
+    sizes = dict(train=40, select_train=10, select_validation=10, test_id=20, test_per_benchmark=10)
+    splits = get_data_source(name).prepare({**sizes, "seed": 3})
     problems = [*splits.train, *splits.select, *splits.test]
     assert len(problems) == 120
     assert all(is_held_out(problem.question) for problem in problems)
+    worked = splits.card.get("worked_solutions", {})
+    assert len(worked) == (120 if name == "search-wide" else 0)
+    grade = MiniatureGrader()
+    assert all(grade(worked[p.id], p.answer).correct for p in problems if worked)
+    if name == "search":  # those of the shipped studies
+        text = repr((splits.train, splits.test))
+        assert hashlib.sha256(text.encode()).hexdigest()[:16] == "2541cb6e70941c10"
 
 
 def test_one_question_in_eight_is_held_out_in_each_benchmark():

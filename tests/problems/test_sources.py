@@ -6,7 +6,7 @@ from geosd.problems.sources import DataSource, get_data_source, names, register
 
 
 def test_every_source_is_found_and_is_one():
-    assert set(names()) >= {"dapo-math", "jsonl", "search", "word-problems"}
+    assert set(names()) >= {"dapo-math", "jsonl", "search", "search-wide", "word-problems"}
     assert all(
         isinstance(get_data_source(name), DataSource) and get_data_source(name).limits
         for name in names()

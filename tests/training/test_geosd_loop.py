@@ -91,6 +91,6 @@ def test_the_shipped_problems_are_of_the_search_world():
     draws, corpus = random.Random(0), SearchCorpus()
     for line in PROBLEMS.read_text(encoding="utf-8").splitlines():
         question = draw_question(in_distribution(), draws)
-        solution = corpus._verified(question, draws)
+        solution = corpus.verified(question, draws)
         assert json.loads(line) == {"question": str(question), "solution": solution}
         assert solution.endswith(f"A: {Question.parse(str(question)).answer()}")

@@ -64,7 +64,7 @@ def analysed(
         k = settings["samples"]
         scored_samples = [s for s in samples if s.sample < k]
         scored[run] = score_table.score_run(scored_samples, settings["pass_k"])
-        if settings["source"] == "search":
+        if settings["source"].startswith("search"):
             habits[run] = sample_tables.habit_rows(scored_samples)
         consensus[run] = sample_tables.consensus_rows(samples, first=k)
     for run, row in rows.items():

@@ -126,9 +126,9 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
     elif not from_files and data["test_per_benchmark"] is None:
         message = f"null is the whole benchmark, and {data['source']} has no end; give a number."
         yield ("data", "test_per_benchmark"), message
-    if data["wording"] is not None and data["source"] == "search":
-        yield ("data", "wording"), "search has no chat model; allowed is null."
-    if data["conflict"] is not None and data["source"] != "search":
+    if data["wording"] is not None and data["source"].startswith("search"):
+        yield ("data", "wording"), f"{data['source']} has no chat model; allowed is null."
+    if data["conflict"] is not None and not data["source"].startswith("search"):
         yield ("data", "conflict"), f"{data['source']} has none; take the line away."
 
 

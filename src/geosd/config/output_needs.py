@@ -98,8 +98,8 @@ NEEDS: dict[str, Callable[[Study, OutputSpec], str]] = {
         f" {', '.join(sorted(KNOWN_SIZES))}",
     ),
     "search": _unless(
-        lambda study: study.section("data")["source"] == "search",
-        "shows habits of the search world; data.source must be search",
+        lambda study: study.section("data")["source"].startswith("search"),
+        "shows habits of the search world; data.source must be search or search-wide",
     ),
     "grid": _unless(
         lambda study: study.candidates, "shows the candidates of a grid; give the study a `grid`"

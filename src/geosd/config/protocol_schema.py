@@ -254,8 +254,8 @@ class Pretraining(Section):
 
     architecture: str
     """Name of a tiny architecture (`geosd.models.tiny_architectures`)."""
-    corpus: Literal["search"]
-    """World whose documents it is pretrained on, docs/search.md."""
+    corpus: Literal["search", "search-wide"]
+    """World whose documents it is pretrained on, docs/search.md and docs/wide.md."""
     steps: Count
     """Optimiser steps."""
     documents: Count

@@ -17,11 +17,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature import Corpus, Document, build_tokenizer
-from geosd.problems.search.documents import SearchCorpus
+from geosd.problems.search.documents import SearchCorpus, WideCorpus
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
 
-CORPORA: dict[str, type[Corpus]] = {"search": SearchCorpus}
+CORPORA: dict[str, type[Corpus]] = {"search": SearchCorpus, "search-wide": WideCorpus}
 """The worlds' documents, by the names that `base.pretraining.corpus` allows."""
 
 BUCKET = 8  # batches whose documents are drawn together and then sorted by length

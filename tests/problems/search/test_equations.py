@@ -12,6 +12,7 @@ from scipy.stats import chi2_contingency, chisquare
 from geosd.problems.search.equations import (
     BENCHMARKS,
     OUT_OF_DISTRIBUTION,
+    WIDE,
     Question,
     draw_question,
     in_distribution,
@@ -95,3 +96,24 @@ def test_between_its_ends_the_prior_is_their_mixture(conflict):
     assert mixed == pytest.approx(conflict * opposed + (1 - conflict) * ood)
     assert opposed == pytest.approx([0.75, 0.15, 0.10])
     assert ood == pytest.approx([0.15, 0.50, 0.35])
+
+
+@pytest.mark.parametrize("benchmark", WIDE.benchmarks, ids=lambda benchmark: benchmark.name)
+def test_of_256_values_one_solves_both_equations_and_its_two_parts_have_their_priors(benchmark):
+    rng, rests, bands = random.Random(2), Counter(), Counter()
+    for _ in range(2000):
+        question = draw_question(benchmark, rng)
+        line, other = str(question).split(" , / ")
+        classes, rests_found = solutions(f"{line} , * {other}")
+        ((one,), (rest,)) = classes, rests_found
+        assert question.answer() == 16 * rest + one
+        assert Question.parse(str(question)) == question
+        rests["usual" if not rest else "other" if rest < 3 else "rare"] += 1
+        bands["low" if one < 6 else "high" if one >= 12 else "middle"] += 1
+    other, rare, low, high = benchmark.ambiguous, benchmark.rare, benchmark.low, benchmark.high
+    for found, shares in (
+        (rests, {"usual": 1 - other - rare, "other": other, "rare": rare}),
+        (bands, {"low": low, "middle": 1 - low - high, "high": high}),
+    ):
+        expected = [2000 * share for share in shares.values()]
+        assert chisquare([found[name] for name in shares], expected).pvalue > 1e-3

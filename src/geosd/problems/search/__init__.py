@@ -1,1 +1,1 @@
-"""The search world: one unknown, two equations modulo 16, and a solution found by trial."""
+"""The search worlds: one unknown, two equations modulo 16, and a solution found by trial."""

@@ -1,22 +1,35 @@
-"""The documents that a base model of the search world is trained on."""
+"""The documents that a base model of a search world is trained on."""
 
 import random
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from geosd.problems.miniature import SPECIAL, STEP_END, Document, MiniaturePrompts, is_held_out
-from geosd.problems.search.equations import BENCHMARKS, MODULUS, Question, bands, draw_question
-from geosd.problems.search.policies import FAIL, PASS, Policy, search, write_trial
-
-VOCABULARY = (
-    *SPECIAL,
-    *("Q:", "R:", "S:", "A:", "=", FAIL, PASS, ",", "*", "+"),
-    *map(str, range(MODULUS)),
+from geosd.problems.search.equations import (
+    COMMON,
+    MODULUS,
+    SEARCH,
+    WIDE,
+    Question,
+    World,
+    bands,
+    draw_question,
 )
+from geosd.problems.search.policies import FAIL, PASS, Policy, search, write_check, write_trial
+
+_MARKERS = (*SPECIAL, "Q:", "R:", "S:", "A:", "=", FAIL, PASS, ",", "*", "+")
+VOCABULARY = (*_MARKERS, *map(str, range(MODULUS)))
 """The search world's: markers, operators, and one token for each number."""
 
 BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.25)), check=0.2, repeat=0.3)
 """How documents without a reference search; so pi_0 searches."""
+_RESTS = [0.18, *[0.37] * (COMMON - 1), *[0.08 / (MODULUS - COMMON)] * (MODULUS - COMMON)]
+WIDE_BLIND = Policy(
+    weights=tuple(one * rest for rest in _RESTS for one in bands(0.75, 1.0, 0.5)),
+    check=0.85,
+    repeat=0.4,
+)
+"""That of the wide world; 8 % of its mass fall on the rare values, less than .001 on each."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +37,11 @@ class SearchCorpus:
     """The distribution of the base model's documents.
 
     Attributes:
+        world: Whose questions are asked.
         exercises: Probability that a document is a single trial of a given x, whose numbers and
             verdict are learned. In whole solutions a verdict is almost always `;`, and comparing is
             learned late.
-        mixture: Share of each benchmark's kind of question, in the order of `BENCHMARKS`.
+        mixture: Share of each benchmark's kind of question, in the order of `world.benchmarks`.
         blind: The policy of a document without a reference.
         stray: With a reference, the share of the first choice that falls on other values than x.
         guided_check: `check` of a document with a reference.
@@ -35,6 +49,7 @@ class SearchCorpus:
         with_attempt: With a whole reference, probability that failing trials of a blind search
             stand before the document's own solution. They are context, not targets: so the
             teacher knows how to go on from a student's attempt.
+        most_failures: Failing trials that stand there at most.
         with_reference: Probability that a document shows a verified solution before its own.
         reference_truncated: Probability that the reference ends at a random step; its document
             goes on blindly, without the values that the reference has tried.
@@ -42,6 +57,7 @@ class SearchCorpus:
 
     vocabulary: ClassVar[tuple[str, ...]] = VOCABULARY
 
+    world: World = SEARCH
     exercises: float = 0.3
     mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
     blind: Policy = BLIND
@@ -49,12 +65,13 @@ class SearchCorpus:
     guided_check: float = 0.15
     guided_repeat: float = 0.05
     with_attempt: float = 0.5
+    most_failures: int = MODULUS
     with_reference: float = 0.5
     reference_truncated: float = 0.25
 
     def draw_document(self, rng: random.Random) -> Document:
         """Draw one pretraining document of the search world; see `Corpus.draw_document`."""
-        (benchmark,) = rng.choices(BENCHMARKS, self.mixture)
+        (benchmark,) = rng.choices(self.world.benchmarks, self.mixture)
         while is_held_out(str(question := draw_question(benchmark, rng))):
             pass
         prompts = MiniaturePrompts()
@@ -62,7 +79,7 @@ class SearchCorpus:
             return self._exercise(question, rng)
         if rng.random() >= self.with_reference:
             return Document(prompts.student(str(question)), search(question, self.blind, rng))
-        reference = self._verified(question, rng)
+        reference = self.verified(question, rng)
         if rng.random() < self.reference_truncated:
             reference = prompts.revealed_solution(reference, rng.random())
         prompt = prompts.teacher(str(question), reference)
@@ -87,9 +104,10 @@ class SearchCorpus:
         """The first failing trials of a blind search, some or all, each with its `;`."""
         steps = search(question, replace(self.blind, check=1.0), rng).split(STEP_END)[:-1]
         trials = [f"{step.strip()} {STEP_END}" for step in steps]
-        return trials[: rng.randint(0, len(trials))]
+        return trials[: rng.randint(0, min(len(trials), self.most_failures))]
 
-    def _verified(self, question: Question, rng: random.Random) -> str:
+    def verified(self, question: Question, rng: random.Random) -> str:
+        """A solution whose answer is right."""
         while True:
             solution = search(question, self.blind, rng)
             if int(solution.split()[-1]) == question.answer():
@@ -98,4 +116,57 @@ class SearchCorpus:
     def _guided(self, x: int) -> Policy:
         weights = [self.stray / (MODULUS - 1)] * MODULUS
         weights[x] = 1 - self.stray
+        return Policy(tuple(weights), self.guided_check, self.guided_repeat)
+
+
+@dataclass(frozen=True)
+class WideCorpus(SearchCorpus):
+    """That of the wide world, where a blind search comes to a rare x too late, or never.
+
+    What a reference leaves to other values than x falls on them as the blind policy has it.
+
+    Attributes:
+        longest: Words of a response; a longer one is cut, and its end not learned.
+    """
+
+    vocabulary: ClassVar[tuple[str, ...]] = (*_MARKERS, "/", *map(str, range(MODULUS**2)))
+
+    world: World = WIDE
+    blind: Policy = WIDE_BLIND
+    guided_check: float = 0.05
+    most_failures: int = 10
+    longest: int = 72
+
+    def draw_document(self, rng: random.Random) -> Document:
+        """Draw one pretraining document of the wide world; see `Corpus.draw_document`."""
+        document = super().draw_document(rng)
+        words = document.response.split()
+        if len(words) <= self.longest:
+            return document
+        return Document(document.prompt, " ".join(words[: self.longest]), ends=False)
+
+    def verified(self, question: Question, rng: random.Random) -> str:
+        """Failing trials of a blind search, then x."""
+        x = question.answer()
+        weights = tuple(float(value == x) for value in range(MODULUS**2))
+        found = search(question, replace(self.blind, weights=weights), rng)
+        return " ".join([*self._attempt(question, rng), found])
+
+    def _exercise(self, question: Question, rng: random.Random) -> Document:
+        """One trial, checked where it passes; in a quarter x solves the first equation alone."""
+        x, kind = question.answer(), rng.random()
+        if kind >= 0.5:
+            x = (
+                rng.randrange(MODULUS**2)
+                if kind < 0.75
+                else x % MODULUS + MODULUS * rng.randrange(MODULUS)
+            )
+        words = write_trial(question, x, self.blind.repeat, rng)[1:]
+        words += write_check(question, x) if words[-1] == PASS else []
+        return Document(f"{MiniaturePrompts().student(str(question))} {x}", " ".join(words), False)
+
+    def _guided(self, x: int) -> Policy:
+        total = sum(self.blind.weights)
+        weights = [self.stray * weight / total for weight in self.blind.weights]
+        weights[x] += 1 - self.stray
         return Policy(tuple(weights), self.guided_check, self.guided_repeat)

@@ -1,20 +1,26 @@
-"""The search world: pairs of equations in one unknown modulo 16, and the benchmarks drawn from it.
+"""The search worlds: pairs of equations in one unknown modulo 16, and benchmarks drawn from them.
 
 A question `* 6 + 3 = 5 , * 7 + 1 = 2` has the answer x with 6 x + 3 = 5 and 7 x + 1 = 2 modulo 16.
 The second factor is odd, so the second equation has one solution. The first may have several, and
 then only the second decides. docs/search.md says why it is so.
+
+In the wide world x is one of 256 values, and `* 5 + 3 = 5 , / 7 + 1 = 2` has the second equation
+7 (x div 16) + 1 = 2. The first one decides x mod 16 and no more. docs/wide.md says why.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 MODULUS = 16
 ODD = tuple(range(1, MODULUS, 2))
 EVEN = (2, 4, 6, 10, 12, 14)
 """Even factors whose equation has two or four solutions."""
+COMMON = 3
+"""In the wide world x div 16 is rarely as large; where x is usual, it is 0."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +28,20 @@ class Benchmark:
     """A kind of question; `name` is that of problem files, tables and figures.
 
     Attributes:
-        ambiguous: Probability that the first equation has several solutions.
-        low: Probability that x lies below 6.
-        high: Probability that x lies at 12 or above; the rest falls on 6 to 11.
+        ambiguous: Probability that the first equation has several solutions. In the wide world,
+            where it always has: that x div 16 is 1 or 2.
+        low: Probability that x mod 16 lies below 6.
+        high: Probability that x mod 16 lies at 12 or above; the rest falls on 6 to 11.
+        rare: Probability that x div 16 is `COMMON` or more.
+        values: Of x: 16, or 256 in the wide world.
     """
 
     name: str
     ambiguous: float
     low: float
     high: float
+    rare: float = 0.0
+    values: int = MODULUS
 
 
 def bands(low: float, middle: float, high: float) -> list[float]:
@@ -40,25 +51,45 @@ def bands(low: float, middle: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Question:
-    """a x + b = c and e x + f = g, all modulo 16; e is odd."""
+    """a x + b = c and e x + f = g, all modulo 16; e is odd.
+
+    Of 256 `values` the second equation reads x div 16, and a is odd.
+    """
 
     first: tuple[int, int, int]
     second: tuple[int, int, int]
+    values: int = MODULUS
 
     def __str__(self) -> str:
         """As the prompt words it."""
-        return " , ".join("* {} + {} = {}".format(*line) for line in (self.first, self.second))
+        sign = "/" if self.values > MODULUS else "*"
+        return "* {} + {} = {} , {} {} + {} = {}".format(*self.first, sign, *self.second)
 
     @classmethod
     def parse(cls, text: str) -> Question:
         """Read a question as `str` writes it."""
         a, b, c, e, f, g = (int(word) for word in text.split() if word.isdigit())
-        return cls((a, b, c), (e, f, g))
+        return cls((a, b, c), (e, f, g), MODULUS**2 if "/" in text else MODULUS)
 
     def answer(self) -> int:
         """The x that solves both equations."""
-        (x,) = (x for x in range(MODULUS) if self.holds(x, 0) and self.holds(x, 1))
-        return x
+        classes, rests = (
+            [x for x in range(MODULUS) if (factor * x + summand) % MODULUS == right]
+            for factor, summand, right in (self.first, self.second)
+        )
+        return rests[0] if self.values == MODULUS else MODULUS * rests[0] + classes[0]
+
+    def open_after(self, x: int, left: Sequence[int]) -> list[int]:
+        """Those of some values that a search goes on with after x failed.
+
+        In the wide world x stands for all values of its class modulo 16, unless it solves the first
+        equation: then no other class does.
+        """
+        if self.values == MODULUS:
+            return [value for value in left if value != x]
+        if self.holds(x, 0):
+            return [value for value in left if value % MODULUS == x % MODULUS and value != x]
+        return [value for value in left if value % MODULUS != x % MODULUS]
 
     def holds(self, x: int, equation: int) -> bool:
         """Whether x solves the first (0) or the second (1) equation."""
@@ -67,44 +98,75 @@ class Question:
     def product_and_side(self, x: int, equation: int) -> tuple[int, int]:
         """The product and the left side of an equation at x, modulo 16."""
         factor, summand, _ = (self.first, self.second)[equation]
-        product = factor * x % MODULUS
+        read = x // MODULUS if equation and self.values > MODULUS else x
+        product = factor * read % MODULUS
         return product, (product + summand) % MODULUS
 
 
-OUT_OF_DISTRIBUTION = (
-    Benchmark("ambiguous", ambiguous=0.80, low=0.20, high=0.25),
-    Benchmark("large", ambiguous=0.15, low=0.10, high=0.45),
-    Benchmark("mixed", ambiguous=0.50, low=0.20, high=0.25),
-    Benchmark("both", ambiguous=0.80, low=0.10, high=0.45),
-)
+@dataclass(frozen=True)
+class World:
+    """A member of the family: its ID problems where they conflict with its OOD benchmarks, these.
 
-
-def in_distribution(conflict: float = 1.0) -> Benchmark:
-    """The ID problems, whose x has a prior of its own.
-
-    Args:
-        conflict: In [0, 1]. At 0 the prior is the mean of the OOD benchmarks' priors, at 1 it is
-            opposed to them: three x in four lie below 6. Between them it is their mixture.
+    Example:
+        >>> SEARCH.in_distribution(0.5).low
+        0.45
     """
-    transfer = 1 - conflict
-    low = fmean(benchmark.low for benchmark in OUT_OF_DISTRIBUTION)
-    high = fmean(benchmark.high for benchmark in OUT_OF_DISTRIBUTION)
-    return Benchmark(
-        "id",
-        ambiguous=0.15,
-        low=conflict * 0.75 + transfer * low,
-        high=conflict * 0.10 + transfer * high,
-    )
+
+    opposed: Benchmark
+    outside: tuple[Benchmark, ...]
+
+    @property
+    def benchmarks(self) -> tuple[Benchmark, ...]:
+        """Kinds of questions that the base models' documents mix."""
+        return self.opposed, *self.outside
+
+    def in_distribution(self, conflict: float = 1.0) -> Benchmark:
+        """The ID problems, whose x has a prior of its own.
+
+        Args:
+            conflict: In [0, 1]. At 0 the prior of x mod 16 is the mean of the OOD benchmarks', at 1
+                it is opposed to them: three in four lie below 6. Between them it is their mixture.
+        """
+        transfer = 1 - conflict
+        low, high = (fmean(getattr(b, band) for b in self.outside) for band in ("low", "high"))
+        return replace(
+            self.opposed,
+            low=conflict * self.opposed.low + transfer * low,
+            high=conflict * self.opposed.high + transfer * high,
+        )
 
 
-BENCHMARKS = (in_distribution(), *OUT_OF_DISTRIBUTION)
-"""Kinds of questions that the base models' documents mix."""
+SEARCH = World(
+    Benchmark("id", ambiguous=0.15, low=0.75, high=0.10),
+    (
+        Benchmark("ambiguous", ambiguous=0.80, low=0.20, high=0.25),
+        Benchmark("large", ambiguous=0.15, low=0.10, high=0.45),
+        Benchmark("mixed", ambiguous=0.50, low=0.20, high=0.25),
+        Benchmark("both", ambiguous=0.80, low=0.10, high=0.45),
+    ),
+)
+WIDE = World(
+    Benchmark("id", ambiguous=0.05, low=0.75, high=0.10, rare=0.3, values=256),
+    (
+        Benchmark("ambiguous", ambiguous=0.40, low=0.05, high=0.45, rare=0.3, values=256),
+        Benchmark("large", ambiguous=0.05, low=0.05, high=0.60, rare=0.3, values=256),
+        Benchmark("mixed", ambiguous=0.25, low=0.05, high=0.45, rare=0.3, values=256),
+        Benchmark("both", ambiguous=0.40, low=0.05, high=0.60, rare=0.3, values=256),
+    ),
+)
+BENCHMARKS, OUT_OF_DISTRIBUTION = SEARCH.benchmarks, SEARCH.outside
+in_distribution = SEARCH.in_distribution
 
 
 def draw_question(benchmark: Benchmark, rng: random.Random) -> Question:
     """A question of a benchmark; x is drawn first, then equations that x solves."""
     low, high = benchmark.low, benchmark.high
     (x,) = rng.choices(range(MODULUS), bands(low / 6, (1 - low - high) / 6, high / 4))
-    a = rng.choice(EVEN if rng.random() < benchmark.ambiguous else ODD)
+    kind, wide, rest = rng.random(), benchmark.values > MODULUS, x
+    if wide:
+        other = range(1, COMMON) if kind < benchmark.ambiguous else range(COMMON, MODULUS)
+        rest = rng.choice(other) if kind < benchmark.ambiguous + benchmark.rare else 0
+    a = rng.choice(EVEN if kind < benchmark.ambiguous and not wide else ODD)
     b, e, f = rng.randrange(MODULUS), rng.choice(ODD), rng.randrange(MODULUS)
-    return Question((a, b, (a * x + b) % MODULUS), (e, f, (e * x + f) % MODULUS))
+    first, second = (a, b, (a * x + b) % MODULUS), (e, f, (e * rest + f) % MODULUS)
+    return Question(first, second, benchmark.values)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from geosd.problems.records import Sample
+from geosd.problems.search.equations import MODULUS
 
 HABITS = {
     "first_low": "first x below 6",
@@ -18,7 +19,7 @@ HABITS = {
 
 _TWO = "[0-9]{1,2} [0-9]{1,2}"
 _TRIAL = re.compile(
-    rf"(?P<x>[0-9]{{1,2}}) {_TWO}(?P<repeat> {_TWO})? (?:(?P<fails>;)|(?P<passes>ok))"
+    rf"(?P<x>[0-9]{{1,3}}) {_TWO}(?P<repeat> {_TWO})? (?:(?P<fails>;)|(?P<passes>ok))"
     rf"(?:(?<=ok)(?P<check> {_TWO} (?:(?P<check_fails>;)|ok)))?(?P<answer> A:)?(?: |$)"
 )
 """A trial, its verdict, the check of a value that passes, and whether the answer follows."""
@@ -55,8 +56,8 @@ def habit_shares(samples: Iterable[Sample]) -> dict[str, float]:
         failed: set[str] = set()
         for number, trial in enumerate(read_trials(sample.text)):
             if number == 0:
-                count("first_low", int(trial["x"]) < 6)
-                count("first_high", int(trial["x"]) >= 12)
+                count("first_low", int(trial["x"]) % MODULUS < 6)
+                count("first_high", int(trial["x"]) % MODULUS >= 12)
             if failed:
                 count("retries", trial["x"] in failed)
             count("repeats", trial["repeat"])

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from geosd.problems.search.equations import MODULUS, Question
+from geosd.problems.search.equations import Question
 
 FAIL, PASS = ";", "ok"
 
@@ -44,16 +44,17 @@ def search(
     Values in `tried` are known to fail, and are not tried again.
     """
     words: list[str] = []
-    left = [x for x in range(MODULUS) if x not in tried]
+    left = list(range(question.values))
+    for x in tried:
+        left = question.open_after(x, left)
     while True:
         x = policy.draw(left, rng)
-        left.remove(x)
+        left = question.open_after(x, left)
         words += write_trial(question, x, policy.repeat, rng)
         if not question.holds(x, 0):
             continue
         if rng.random() < policy.check:
-            words += [str(number) for number in question.product_and_side(x, 1)]
-            words.append(PASS if question.holds(x, 1) else FAIL)
+            words += write_check(question, x)
             if not question.holds(x, 1):
                 continue
         return " ".join([*words, "A:", str(x)])
@@ -67,3 +68,9 @@ def write_trial(question: Question, x: int, repeat: float, rng: random.Random) -
     numbers = [str(number) for number in question.product_and_side(x, 0)]
     words = [str(x), *numbers * (2 if rng.random() < repeat else 1)]
     return [*words, PASS if question.holds(x, 0) else FAIL]
+
+
+def write_check(question: Question, x: int) -> list[str]:
+    """The words of x in the second equation, its verdict last."""
+    numbers = [str(number) for number in question.product_and_side(x, 1)]
+    return [*numbers, PASS if question.holds(x, 1) else FAIL]

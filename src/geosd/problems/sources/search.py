@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
 from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
-from geosd.problems.search.equations import (
-    OUT_OF_DISTRIBUTION,
-    Benchmark,
-    draw_question,
-    in_distribution,
-)
+from geosd.problems.search.equations import SEARCH, Benchmark, Question, World, draw_question
 from geosd.problems.sources import DataSource, register
 
 if TYPE_CHECKING:
@@ -30,10 +25,13 @@ class Search(DataSource):
         " language models."
     )
 
+    world: World = SEARCH
+
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of held-out questions, every one drawn from the seed."""
-        kinds = (in_distribution(settings.get("conflict", 1.0)), *OUT_OF_DISTRIBUTION)
-        return generate_splits(_draw_held_out, kinds, settings, "search")
+        inside = self.world.in_distribution(settings.get("conflict", 1.0))
+        kinds = (inside, *self.world.outside)
+        return generate_splits(self._draw_held_out, kinds, settings, "search")
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> MiniaturePrompts:
         """Prompts of the miniature, whose models have no chat template."""
@@ -43,9 +41,13 @@ class Search(DataSource):
         """Integers, exactly."""
         return MiniatureGrader()
 
+    def _draw_held_out(self, benchmark: Benchmark, rng: random.Random) -> GeneratedProblem:
+        """Draw two equations that are held out, and the x that solves both."""
+        while not is_held_out(str(question := draw_question(benchmark, rng))):
+            pass
+        worked = self._worked(question, rng)
+        return GeneratedProblem(str(question), str(question.answer()), worked)
 
-def _draw_held_out(benchmark: Benchmark, rng: random.Random) -> GeneratedProblem:
-    """Draw two equations that are held out, and the x that solves both."""
-    while not is_held_out(str(question := draw_question(benchmark, rng))):
-        pass
-    return GeneratedProblem(str(question), str(question.answer()))
+    def _worked(self, question: Question, rng: random.Random) -> str | None:
+        """A worked solution; this world needs none, for pi_0 solves most of its problems."""
+        return None

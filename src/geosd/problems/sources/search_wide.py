@@ -1,0 +1,20 @@
+"""The wide search world."""
+
+import random
+
+from geosd.problems.search.documents import WideCorpus
+from geosd.problems.search.equations import WIDE, Question
+from geosd.problems.sources import register
+from geosd.problems.sources.search import Search
+
+
+@register("search-wide")
+class WideSearch(Search):
+    """Data source of the wide world, where x is one of 256 values; docs/wide.md."""
+
+    limits = Search.limits.replace("unknown modulo", "unknown of 256 values modulo")
+    world = WIDE
+
+    def _worked(self, question: Question, rng: random.Random) -> str:
+        """A worked solution: pi_0 never comes to the rare values."""
+        return WideCorpus().verified(question, rng)
