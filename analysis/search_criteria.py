@@ -2,6 +2,7 @@
 
     python analysis/search_criteria.py --bases base_models/mini-*/[012]
     python analysis/search_criteria.py --bases BASE --twice BASE_OF_TWICE_THE_STEPS
+    python analysis/search_criteria.py --world wide --bases BASE
 
 No method is trained. Questions are drawn anew among those that no document asks, the same ones for
 every base model.
@@ -14,7 +15,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, quantiles, stdev
+from typing import Literal
 
 import torch
 import tyro
@@ -23,12 +25,15 @@ from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
+from geosd.problems.search.documents import SearchCorpus, WideCorpus
 from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question, draw_question
 from geosd.problems.search.policies import FAIL, PASS
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of
 
+WORLDS = {"search": (SearchCorpus(), (42, 52)), "wide": (WideCorpus(), (56, 66))}
+"""Documents, and the caps of the studies."""
 MISMATCH_STATES = 150  # problems with one rollout each whose states are compared
 
 
@@ -54,6 +59,7 @@ class Measured:
         verdicts: Comparisons of a computed number with the equation: right, all.
         student, teacher: Shares right at temperature 1 on problems with a verified solution.
         mismatch: Share of visited states with q* >= .8 and p* <= .1.
+        p_stars: p* of these states.
     """
 
     accuracy: dict[str, list[float]] = field(default_factory=dict)
@@ -63,6 +69,7 @@ class Measured:
     student: float = 0.0
     teacher: float = 0.0
     mismatch: float = 0.0
+    p_stars: list[float] = field(default_factory=list)
 
     def outside(self, which: int) -> float:
         """Mean of one of `shares` over the OOD benchmarks."""
@@ -74,9 +81,10 @@ def main(
     twice: Path | None = None,
     problems: int = 600,
     samples: int = 16,
-    training_cap: int = 42,
-    evaluation_cap: int = 52,
+    training_cap: int | None = None,
+    evaluation_cap: int | None = None,
     seed: int = 0,
+    world: Literal["search", "wide"] = "search",
 ) -> None:
     """Print each base model's accuracy by benchmark, then each criterion with its bounds.
 
@@ -85,28 +93,34 @@ def main(
         twice: Folder of the first one's model after twice the steps; None leaves convergence out.
         problems: Of benchmark `id`; the others have half as many, the training problems a quarter.
         samples: Of each problem.
-        training_cap: Tokens of a rollout at temperature 1.
-        evaluation_cap: Tokens of a test sample, at temperature 0.6 and top-p 0.95.
+        training_cap: Tokens of a rollout at temperature 1; None is the studies' of that world.
+        evaluation_cap: Tokens of a test sample, at temperature 0.6 and top-p 0.95; likewise.
         seed: Of all draws.
+        world: Whose questions are asked. In the wide one a problem has a worked solution, too.
     """
     folders = [*bases, *([twice] if twice else [])]
-    caps = training_cap, evaluation_cap
+    corpus, (training, evaluation) = WORLDS[world]
+    caps = training_cap or training, evaluation_cap or evaluation
     measured = []
     names = [benchmark.name for benchmark in BENCHMARKS]
     print(f"| base | {' | '.join(names)} | OOD |\n{'|---' * (len(names) + 2)}|")
     for folder in folders:
-        numbers = measure(folder, problems, samples, *caps, seed)
+        numbers = measure(folder, problems, samples, *caps, seed, corpus)
         measured.append(numbers)
         means = [fmean(numbers.accuracy[name]) for name in names]
         cells = [f"{100 * mean:.1f}" for mean in (*means, fmean(means[1:]))]
         print(f"| {folder} | {' | '.join(cells)} |", flush=True)
-    columns = [criteria(numbers) for numbers in measured]
+    columns = [criteria(numbers, world == "wide") for numbers in measured]
     print("\n| criterion | bounds | " + " | ".join(map(str, folders)) + " |")
     print("|---" * (len(folders) + 2) + "|")
     for rows in zip(*columns, strict=True):
         name, _, low, high = rows[0]
         marked = [f"{v:.2f}" if low <= v <= high else f"**{v:.2f}**" for _, v, _, _ in rows]
         print(f"| {name} | {low:g} to {high:g} | {' | '.join(marked)} |")
+    for folder, numbers in zip(folders, measured, strict=True):
+        cuts = quantiles(numbers.p_stars, n=20)
+        print(f"\n{folder}: p* at mismatch, 5th, 25th, 50th, 75th and 95th percentile:")
+        print(", ".join(f"{cuts[at]:.5f}" for at in (0, 4, 9, 14, 18)))
     if twice:
         print("\n| twice the steps | change | s.e. | bounds |\n|---|---|---|---|")
         for name, chosen in (("ID", BENCHMARKS[:1]), ("OOD", BENCHMARKS[1:])):
@@ -114,17 +128,24 @@ def main(
             print(f"| {name} | {change:+.2f} | {error:.2f} | -2 to 2 |")
 
 
-def criteria(numbers: Measured) -> list[tuple[str, float, float, float]]:
-    """Each criterion with its value and bounds, in per cent or points."""
+def criteria(numbers: Measured, wide: bool = False) -> list[tuple[str, float, float, float]]:
+    """Each criterion with its value and bounds, in per cent or points.
+
+    In the wide world, where mismatch is no criterion, pi_0 checks, and rare values are not found.
+    """
+    cut, agree, mismatch = (60.0, 0.0, 0.0) if wide else (35.0, 2.0, 10.0)
+    inside, *outside = map(fmean, numbers.accuracy.values())
+    accuracies = [("ID", 100 * inside, 35.0, 65.0), ("OOD", 100 * fmean(outside), 35.0, 65.0)]
     return [
         ("numbers computed right", percent(*numbers.values), 99.5, 100.0),
         ("comparisons right", percent(*numbers.verdicts), 99.5, 100.0),
-        ("mismatch of visited states", 100 * numbers.mismatch, 10.0, 100.0),
+        ("mismatch of visited states", 100 * numbers.mismatch, mismatch, 100.0),
         ("teacher above student", 100 * (numbers.teacher - numbers.student), 25.0, 100.0),
         ("OOD pass@k", 100 * numbers.outside(0), 60.0, 95.0),
-        ("OOD false consensus", 100 * numbers.outside(1), 2.0, 100.0),
-        ("ID truncated", 100 * numbers.shares["id"][2], 5.0, 35.0),
-        ("OOD truncated", 100 * numbers.outside(2), 5.0, 35.0),
+        ("OOD false consensus", 100 * numbers.outside(1), agree, 100.0),
+        ("ID truncated", 100 * numbers.shares["id"][2], 5.0, cut),
+        ("OOD truncated", 100 * numbers.outside(2), 5.0, cut),
+        *(accuracies if wide else []),
     ]
 
 
@@ -144,7 +165,13 @@ def percent(right: int, total: int) -> float:
 
 
 def measure(
-    folder: Path, problems: int, samples: int, training_cap: int, evaluation_cap: int, seed: int
+    folder: Path,
+    problems: int,
+    samples: int,
+    training_cap: int,
+    evaluation_cap: int,
+    seed: int,
+    corpus: SearchCorpus,
 ) -> Measured:
     """Sample one base model on all benchmarks and on training problems."""
     model, tokenizer = load_model(folder)
@@ -171,7 +198,7 @@ def measure(
     numbers = Measured()
     prompts = MiniaturePrompts()
     values, verdicts = Counter(), Counter()
-    for benchmark in BENCHMARKS:
+    for benchmark in corpus.world.benchmarks:
         rng = random.Random(seed_of(seed, "questions", benchmark.name))
         number = problems if benchmark.name == "id" else problems // 2
         questions = [draw_held_out(benchmark, rng) for _ in range(number)]
@@ -191,14 +218,15 @@ def measure(
     numbers.verdicts = verdicts[True], verdicts.total()
 
     rng = random.Random(seed_of(seed, "training questions"))
-    questions = [draw_held_out(BENCHMARKS[0], rng) for _ in range(problems // 4)]
+    questions = [draw_held_out(corpus.world.opposed, rng) for _ in range(problems // 4)]
     asked = [question for question in questions for _ in range(samples)]
     at_one = SamplingParams(1.0, 1.0, training_cap)
     pool = sampled([prompts.student(str(q)) for q in asked], asked, at_one, "pool")
     shown, first = [], []
     for at, question in enumerate(questions):
         group = pool[at * samples : (at + 1) * samples]
-        if verified := [sample.text for sample in group if sample.right]:
+        worked = [corpus.verified(question, rng)] if isinstance(corpus, WideCorpus) else []
+        if verified := [*worked, *(sample.text for sample in group if sample.right)]:
             shown.append((question, rng.choice(verified), fmean(s.right for s in group)))
             first.append(group[0].ids)
     teachers = [prompts.teacher(str(question), solution) for question, solution, _ in shown]
@@ -207,7 +235,7 @@ def measure(
     numbers.student = fmean(right for _, _, right in shown)
     numbers.teacher = fmean(sample.right for sample in taught)
 
-    mismatched: list[bool] = []
+    states = 0
     for teacher, (question, _, _), response in list(zip(teachers, shown, first, strict=True))[
         :MISMATCH_STATES
     ]:
@@ -217,8 +245,9 @@ def measure(
         )
         q_T, best_T = q_TV.max(-1)
         p_T = p_TV.gather(1, best_T[:, None])[:, 0]
-        mismatched += ((q_T >= 0.8) & (p_T <= 0.1)).tolist()
-    numbers.mismatch = fmean(mismatched)
+        states += len(p_T)
+        numbers.p_stars += p_T[(q_T >= 0.8) & (p_T <= 0.1)].tolist()
+    numbers.mismatch = len(numbers.p_stars) / states
     return numbers
 
 

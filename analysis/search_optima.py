@@ -84,17 +84,19 @@ LOSSES = {
 
 
 def teacher_masses() -> tuple[Array, Array]:
-    """The teacher's mass on x, and on each other value that was not tried [S]."""
+    """The teacher's mass on x, and on each other value that was not tried [S, 1]."""
     hit, miss = 1 - TEACHER.stray, TEACHER.stray / (MODULUS - 1)
     whole_S = hit + miss * (MODULUS - SIZE_S - 1)
-    return hit / whole_S, miss / whole_S
+    return hit / whole_S[:, None], miss / whole_S[:, None]
 
 
 def expected(
     derivative: Callable[[Array, Array], Array], p: Array, chances: Array, hit: Array, miss: Array
 ) -> Array:
-    """A derivative at each token, in the mean over the values that x may have."""
-    hit, miss = hit[..., None], miss[..., None]
+    """A derivative at each token, in the mean over the values that x may have.
+
+    The teacher has `hit` on a token where it is x, else `miss`.
+    """
     return chances * derivative(p, hit) + (1 - chances) * derivative(p, miss)
 
 

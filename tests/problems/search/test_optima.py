@@ -23,7 +23,7 @@ DIVERGENCES = {
     "GeoSD (Hellinger)": hellinger,
 }
 POSTERIOR = np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0]])
-HIT, MISS = np.array([0.9, 0.95]), np.array([0.05, 0.05])
+HIT, MISS = np.array([[0.9], [0.95]]), np.array([[0.05], [0.05]])
 # The teacher's distribution for each x, of three values and, where one was tried, of two.
 TEACHERS = [np.full((3, 3), 0.05) + 0.85 * np.eye(3), np.array([[0.95, 0.05], [0.05, 0.95]])]
 
