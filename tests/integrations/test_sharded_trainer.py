@@ -63,10 +63,10 @@ def trained(folder, out, processes, model, resume=None, lora=False, **changed):
         teacher_model_kind="live",
         top_k=1,
         max_grad_norm=0,
-        learning_rate=1e-2,
+        learning_rate=0.1,
         lr_scheduler_type="constant",
         optim="adamw_torch",
-        adam_epsilon=1e-3,  # Adam takes the rounding of a gradient of 0 for a direction
+        adam_epsilon=1.0,  # a small one makes directions of the rounding of small gradients
         report_to=[],
         save_strategy="no",
         save_steps=1,

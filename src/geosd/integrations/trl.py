@@ -2,7 +2,7 @@
 
     from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback
 
-`GeoSDLoss` needs torch alone, `KFACCallback` transformers, `GeoSDTrainer` TRL 1.16.
+`GeoSDLoss` needs torch alone, `KFACCallback` transformers, `GeoSDTrainer` TRL 1.13 to 1.16.
 examples/trl_geosd.py is a whole program.
 """
 
