@@ -52,8 +52,9 @@ lint: .venv/installed-test  ## format and check Python and Snakemake files, and 
 	$(BIN)/snakemake --profile local --lint
 	$(BIN)/lint-imports
 
-schema: .venv/installed  ## write the JSON schema of params.yaml anew
+schema: .venv/installed  ## write the JSON schema of params.yaml, and the list of outputs in its page, anew
 	$(BIN)/python -m geosd.config schema
+	$(BIN)/python -m geosd.config outputs
 
 gpu-check:  ## bf16 against fp32, vLLM's weights, full-size updates, on this machine; needs torch and transformers
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd gpu-check

@@ -10,7 +10,7 @@ import yaml
 from made_up_tables import made_up_tables
 
 from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.output_needs import NEEDS
+from geosd.config.output_needs import NEEDS, catalogue
 from geosd.reporting.method_style import ABLATION, METHODS, OTHER
 from geosd.reporting.specs import output_specs, render
 from geosd.reporting.tables import Cell, Column, Row, Table, save
@@ -116,6 +116,46 @@ def test_what_a_study_lacks_is_named_with_its_line(loaded, study, changes, messa
     number = int(re.search(r"params.yaml:(\d+): ", line)[1])
     name = re.search(r"(?:table|figure)_\w+", line)[0]
     assert open("params.yaml").read().splitlines()[number - 1].strip() == f"- {name}"
+
+
+def test_a_study_of_one_file_has_no_output_that_shows_benchmarks(loaded, tmp_path):
+    data = {"source": "jsonl", "raw": "own.jsonl", "test_per_benchmark": None}
+    assert loaded(outputs=["figure_frontier"], data=data)  # the job that reads files will say so
+    (tmp_path / "own.jsonl").touch()
+    with pytest.raises(
+        ConfigError, match="figure_frontier .* there is no file but own.jsonl; data"
+    ):
+        loaded(outputs=["figure_frontier"], data=data)
+    assert loaded(outputs=["table_main", "figure_training"], data=data)
+    (tmp_path / "own").mkdir()
+    for name in ("train", "gsm8k"):
+        (tmp_path / f"own/{name}.jsonl").touch()
+    assert loaded(outputs=["figure_frontier"], data={**data, "raw": "own"})
+
+
+@pytest.mark.parametrize(
+    ("study", "name"),
+    [
+        ("quick", "table_main"),
+        ("miniature_ablation", "table_ablations"),
+        ("miniature_readings", "table_readings"),
+        ("miniature_teacher", "table_teacher"),
+        ("miniature_rates", "table_main_one_rate"),
+    ],
+)
+def test_what_needs_test_problems_alone_is_made_without_benchmarks(loaded, tmp_path, study, name):
+    assert {n for n, spec in output_specs().items() if "test" in spec.needs} >= {name}
+    resolved = loaded(study, outputs=[name])
+    tables = made_up_tables(resolved)
+    tables["scores"] = tables["scores"].query("split == 'ID'")
+    read = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
+    assert render(name, read, settings(name, resolved), tmp_path)
+
+
+def test_the_list_of_outputs_is_that_of_their_declarations(root):
+    page = (root / "docs/configuration.md").read_text(encoding="utf-8")
+    assert catalogue() in page, "`make schema` writes the list anew"
+    assert all(f"| `{name}` |" in page for name in output_specs())
 
 
 def test_every_word_of_a_declaration_means_something():

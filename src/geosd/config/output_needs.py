@@ -5,10 +5,12 @@ in an output whose needs it does not meet: nothing else would notice before all 
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from geosd.config.study import Study, sweep_points
 from geosd.models.architectures import TINY_MODELS, published_architectures
-from geosd.reporting.specs import OutputSpec
+from geosd.reporting.specs import OutputSpec, output_specs, output_title
 
 
 def unmet_needs(study: Study, spec: OutputSpec) -> Iterator[str]:
@@ -28,7 +30,7 @@ def unmet_needs(study: Study, spec: OutputSpec) -> Iterator[str]:
                 f"{spec.title!r} needs {need!r}, which is no need.\nHint: allowed are"
                 f" {', '.join(NEEDS)}."
             )
-        if missing_part := NEEDS[need](study, spec):
+        if missing_part := NEEDS[need].missing(study, spec):
             yield missing_part
 
 
@@ -77,35 +79,86 @@ def _live(study: Study, spec: OutputSpec) -> str:
     )
 
 
-def _unless(holds: Callable[[Study], object], missing: str) -> Callable[[Study, OutputSpec], str]:
-    return lambda study, _: "" if holds(study) else missing
+class Need(NamedTuple):
+    """What an output may need: what is missing in a study, or nothing; and words for its list."""
+
+    missing: Callable[[Study, OutputSpec], str]
+    words: str
+
+
+def _unless(holds: Callable[[Study], object], missing: str, words: str) -> Need:
+    """A need that does not depend on the output."""
+    return Need(lambda study, _: "" if holds(study) else missing, words)
+
+
+def _is_judged(study: Study) -> bool:
+    return study.section("data")["purpose"] == "study"
+
+
+def _benchmarks(study: Study, _: OutputSpec) -> str:
+    """Files of one's own may hold no benchmark; other sources have some."""
+    if not _is_judged(study):
+        return "shows scores on the benchmarks; data.purpose must be study"
+    data = study.section("data")
+    raw = Path(data["raw"] or "")
+    files = [raw] if raw.is_file() else [*raw.glob("*.jsonl")]
+    if data["source"] != "jsonl" or len(files) != 1:  # where there is none, the first job says so
+        return ""
+    return (
+        "shows scores out of distribution, and there is no file but"
+        f" {files[0]}; data.raw must be a folder with a file for each benchmark beside train.jsonl"
+    )
 
 
 KNOWN_SIZES = TINY_MODELS.keys() | published_architectures().keys()
 
-NEEDS: dict[str, Callable[[Study, OutputSpec], str]] = {
-    "benchmarks": _unless(
-        lambda study: study.section("data")["purpose"] == "study",
-        "shows scores on the benchmarks; data.purpose must be study",
+NEEDS = {
+    "test": _unless(
+        _is_judged, "shows scores on the test problems; data.purpose must be study", "no selection"
     ),
+    "benchmarks": Need(_benchmarks, "no selection, and problems out of distribution"),
     "validation": _unless(
-        lambda study: study.section("data")["purpose"] != "study",
+        lambda study: not _is_judged(study),
         "shows scores on validation problems; only a selection has them",
+        "a selection",
     ),
     "sizes": _unless(
         lambda study: len(study.models) > 1 and {*study.models} <= KNOWN_SIZES,
         "compares models by their sizes; list two or more under `models`, of"
         f" {', '.join(sorted(KNOWN_SIZES))}",
+        "two models of known sizes",
     ),
     "search": _unless(
         lambda study: study.section("data")["source"].startswith("search"),
         "shows habits of the search world; data.source must be search or search-wide",
+        "`data.source: search` or `search-wide`",
     ),
     "grid": _unless(
-        lambda study: study.candidates, "shows the candidates of a grid; give the study a `grid`"
+        lambda study: study.candidates,
+        "shows the candidates of a grid; give the study a `grid`",
+        "a grid",
     ),
-    "grid_methods": _grid_methods,
-    "sweep": _sweep,
-    "live": _live,
+    "grid_methods": Need(_grid_methods, "the grid's variants among the methods"),
+    "sweep": Need(_sweep, "on each model two values of {first} for a method"),
+    "live": Need(_live, "a grid over {swept}, with a live teacher at each value"),
 }
-"""What an output may need, by the word of its declaration -> what is missing, or nothing."""
+"""What an output may need, by the word of its declaration."""
+
+
+def catalogue() -> str:
+    """Each table and figure as a row of Markdown: what it shows, is made of, and needs."""
+    rows = ["| output | shows | in the paper | made of | needs |", "|:--|:--|:--|:--|:--|"]
+    for name, spec in output_specs().items():
+        swept = {"first": next(iter(spec.swept), ""), "swept": ", ".join(spec.swept)}
+        words = [NEEDS[need].words.format(**swept) for need in spec.needs]
+        for start, names in (
+            ("the methods", spec.compares),
+            ("one of", spec.one_of),
+            ("a training of", spec.trained),
+            ("a method besides", spec.besides),
+        ):
+            words += [f"{start} {', '.join(names)}"] if names else []
+        made = ", ".join(spec.reads) or "settings"
+        parts = (f"`{name}`", output_title(name), spec.paper or "–", made, "; ".join(words) or "–")
+        rows.append(f"| {' | '.join(parts)} |")
+    return "\n".join(rows) + "\n"

@@ -35,7 +35,7 @@ SPEC = OutputSpec(
     paper="Table ablation",
     compares=("geosd",),
     one_of=("geosd_jsd", "geosd_no_prox", "geosd_adamw", "geosd_plain"),
-    needs=("benchmarks",),
+    needs=("test",),
 )
 
 FULL = "geosd"

@@ -35,7 +35,7 @@ SPEC = OutputSpec(
     reads=("scores", "drift"),
     settings=("models", "methods"),
     paper="Table main_id_ood",
-    needs=("benchmarks",),
+    needs=("test",),
 )
 
 SHOWN_PERCENT = 0.05

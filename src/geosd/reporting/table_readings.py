@@ -23,7 +23,7 @@ SPEC = OutputSpec(
     changes, paired by seed, with the half-width of the 95 % interval.""",
     reads=("scores", "drift"),
     settings=("models", "methods", "candidates", "changes"),
-    needs=("benchmarks", "grid", "grid_methods"),
+    needs=("test", "grid", "grid_methods"),
 )
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD avg.", DRIFT: "d_FR to π₀"}

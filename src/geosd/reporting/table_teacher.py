@@ -25,7 +25,7 @@ SPEC = OutputSpec(
     reads=("scores", "drift"),
     settings=("models", "points"),
     swept=("learning_rate", "teacher"),
-    needs=("benchmarks", "live"),
+    needs=("test", "live"),
 )
 
 BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
