@@ -115,6 +115,21 @@ def test_missing_raw_data_are_named_until_the_data_are_drawn(machine, capsys):
     machine.run()
 
 
+def test_a_folder_without_its_base_model_is_named(machine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = yaml.safe_load((machine.root / "params.yaml").read_text())
+    values["models"]["mini-qwen3"]["base"]["checkpoint"] = {"folder": "models/mine"}
+    values["studies"] = {"quick": values["studies"]["quick"]}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(values))
+    study = resolve(load(tmp_path / "own.yaml"), "quick")
+    (found,) = doctor._files(study, study.models, False)
+    assert found[:3] == ("base model of mini-qwen3", "missing", "no config.json in models/mine")
+    assert "base.checkpoint.folder" in found[3]
+    (tmp_path / "models/mine").mkdir(parents=True)
+    (tmp_path / "models/mine/config.json").touch()
+    assert not [*doctor._files(study, study.models, False)]
+
+
 def test_too_few_gpus_are_named(machine, capsys, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     subjects, printed = printed_when_refused(machine, capsys)

@@ -60,7 +60,10 @@ def test_one_file_gives_every_split_but_benchmarks(tmp_path):
 
 def test_a_folder_has_a_benchmark_for_every_other_file(tmp_path):
     write(tmp_path / "raw/train.jsonl", rows(range(40)))
-    write(tmp_path / "raw/hard.jsonl", rows(range(100, 103)))
+    published = [
+        {"problem": row["question"], "answer": row["answer"]} for row in rows([100, 101, 102])
+    ]
+    write(tmp_path / "raw/hard.jsonl", published)  # as the hub has AIME and MATH-500
     write(tmp_path / "raw/odd-2.jsonl", rows(range(200, 205)))
     counts = Counter(each.benchmark for each in draw(tmp_path / "raw").test)
     assert counts == {"id": 5, "hard": 2, "odd-2": 2}

@@ -63,6 +63,17 @@ def snakemake(root, tmp_path_factory):
     return run
 
 
+def test_the_error_of_a_job_ends_with_its_hint(logger, tmp_path):
+    log = tmp_path / "a.log"
+    assert logger.last_error(log) == ""
+    log.write_text(
+        "Traceback:\n  raise\nValueError: a\n\nTraceback:\ngeosd.x.BadError: b\nHint: c\n"
+    )
+    assert logger.last_error(log) == "BadError: b\nHint: c"
+    log.write_text("one\nNo such study.\nHint: another\n")
+    assert logger.last_error(log) == "No such study.\nHint: another"
+
+
 @pytest.mark.slow
 def test_a_plan_a_failing_run_and_a_run_that_goes_on(snakemake):
     status, plan = snakemake("--dry-run")
@@ -79,6 +90,7 @@ def test_a_plan_a_failing_run_and_a_run_that_goes_on(snakemake):
     assert "0/3 jobs" in shown
     assert "Train the student: 5/10, loss 0.0123" in shown
     assert "Error in rule second" in shown
+    assert shown.rstrip().endswith("second failed, second.log:\nno samples here")
     assert "no samples here" in shown
     assert "1 of 3 jobs done" in shown
     (log,) = (snakemake.folder / ".snakemake/log").glob("*.log")

@@ -104,12 +104,16 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
     data, entries = study.section("data"), ()
     if not Path(folders.train_problems).is_file():
         entries = load_catalogue(data["source"])
+    released = [(m, settings("base", study, m).get("checkpoint") or {}) for m in models]
     checkpoints = [
         (model, checkpoint)
-        for model in models
-        if (checkpoint := settings("base", study, model).get("checkpoint") or {}).get("repo")
-        and not Path(folders.base(model), "model.safetensors").is_file()
+        for model, checkpoint in released
+        if checkpoint.get("repo") and not Path(folders.base(model), "model.safetensors").is_file()
     ]
+    for model, checkpoint in released:
+        if (folder := checkpoint.get("folder")) and not Path(folder, "config.json").is_file():
+            cure = "put the checkpoint there, or name its folder: base.checkpoint.folder"
+            yield Check(f"base model of {model}", "missing", f"no config.json in {folder}", cure)
     if not entries and not checkpoints:
         return
     answers = hub_answers(constants.ENDPOINT, constants.HF_HUB_OFFLINE)

@@ -34,6 +34,7 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     Args:
         outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
+    resolve(load("params.yaml"), study)  # a mistake is named without Snakemake's words around it
     snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
     write_provenance(study)
     if not outputs_only:

@@ -39,7 +39,7 @@ class _LmEval:
     doc_id: int
     target: str
     resps: list[list[str]]
-    arguments: Any = None
+    arguments: dict[str, dict[str, Any]] | list[Any] | None = None
     filter: str = "none"
     problem_id: str | None = None
     finish_reason: list[str | None] | None = None
@@ -92,10 +92,10 @@ def responses(row: Any, path: Path, number: int, problems: Mapping[Any, Problem]
     if isinstance(row, dict) and "resps" in row:
         line = _line.validate_python(row)
         head |= {"problem_id": line.problem_id or str(line.doc_id), "gold": _gold(line.target)}
-        head["question"] = _prompt(line.arguments)
+        arguments = line.arguments if isinstance(line.arguments, dict) else {}
+        head["question"] = arguments.get("gen_args_0", {}).get("arg_0")
         texts, ends = [text for of_request in line.resps for text in of_request], line.finish_reason
-        numbers = {k: v for k, v in row.items() if k != "doc_id" and isinstance(v, int | float)}
-        head["verdicts"] = {f"{k},{line.filter}": float(v) for k, v in numbers.items()}
+        metrics = {f"{k},{line.filter}": v for k, v in row.items() if k != "doc_id"}
     elif isinstance(row, dict) and "model_response" in row:
         details = _details.validate_python(row)
         doc, texts = details.doc, details.model_response.text
@@ -105,32 +105,22 @@ def responses(row: Any, path: Path, number: int, problems: Mapping[Any, Problem]
         head |= {"problem_id": doc.id or str(number - 1), "gold": _gold(doc.choices[indices[0]])}
         head["question"] = doc.query
         ends = doc.specific.get("finish_reason") if isinstance(doc.specific, dict) else None
-        numbers = {k: v for k, v in details.metric.items() if isinstance(v, int | float)}
-        head["verdicts"] = {name: float(value) for name, value in numbers.items()}
+        metrics = details.metric
     elif isinstance(row, dict) and {"benchmark", "problem_id", "text"} <= row.keys():
         problem = problems.get((row["benchmark"], row["problem_id"]))
         if problem is None:
             raise ValueError("samples of geosd hold no right answer: name their --problems")
-        kept = {k: v for k, v in row.items() if k not in ("text", "finish")}
-        known = {"question": problem.question, "gold": problem.answer, "response": row["text"]}
-        return [{**kept, **known, "finish_reason": row.get("finish")}]
+        known = {"question": problem.question, "gold": problem.answer}
+        named = {"text": "response", "finish": "finish_reason"}
+        return [{**{named.get(k, k): v for k, v in row.items()}, **known}]
     else:
         return [row]
-    if ends is not None and len(ends) != len(texts):
-        raise ValueError(f"finish_reason has {len(ends)} entries for {len(texts)} responses")
+    head["verdicts"] = {k: float(v) for k, v in metrics.items() if isinstance(v, int | float)}
     ends = ends or [None] * len(texts)
     return [
         {**head, "sample": at, "response": text, "finish_reason": end}
         for at, (text, end) in enumerate(zip(texts, ends, strict=True))
     ]
-
-
-def _prompt(arguments: Any) -> str | None:
-    """The prompt of a line of lm-eval."""
-    try:
-        return arguments["gen_args_0"]["arg_0"]
-    except (KeyError, TypeError):
-        return None
 
 
 def _gold(text: str) -> str:

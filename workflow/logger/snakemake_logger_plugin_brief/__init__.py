@@ -63,6 +63,7 @@ class LogHandler(LogHandlerBase):
         self.done, self.total, self.failed = 0, 0, False
         self.jobs: dict[str, int] = {}
         self.running: dict[int, RunningJob] = {}
+        self.errors: list[str] = []
         self.seconds: defaultdict[str, list[float]] = defaultdict(list)
         self.ended = threading.Event()
         self.live = Live(
@@ -94,7 +95,8 @@ class LogHandler(LogHandlerBase):
             if job := self.running.pop(record.job_id, None):
                 self.seconds[job.rule].append(record.created - job.start)
         elif event == LogEvent.JOB_ERROR:
-            self.running.pop(record.jobid, None)
+            if job := self.running.pop(record.jobid, None):
+                self.errors += [f"{job.rule} failed, {log}:\n{last_error(log)}" for log in job.logs]
         elif event == LogEvent.PROGRESS:
             self.done, self.total = record.done, record.total
             if not self.console.is_terminal:
@@ -153,6 +155,8 @@ class LogHandler(LogHandlerBase):
         else:
             passed = clock(time.time() - self.begin)
             self.console.print(f"{self.done} of {self.total} jobs done in {passed}.")
+            for words in self.errors:  # again, after all that Snakemake said of them
+                self.console.print(words, markup=False, soft_wrap=True)
         super().close()
 
 
@@ -189,16 +193,27 @@ def seconds_left(
 def far(logs: Iterable[Path]) -> str:
     """How far a job is, from the last progress bar of tqdm in its logs: `: 34/100, loss 0.0123`."""
     for log in logs:
-        if not log.exists():
-            continue
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - LAST_BYTES))
-            text = file.read().decode("utf-8", errors="replace")
         # 34%|███▍      | 34/100 [00:12<00:20,  3.20it/s, loss 0.0123]
-        bars = re.findall(r"\| *(\d+/\d+) \[[^,\]]*,[^,\]]*(, [^\]]*)?\]", text)
+        bars = re.findall(r"\| *(\d+/\d+) \[[^,\]]*,[^,\]]*(, [^\]]*)?\]", tail(log))
         if bars:
             return ": " + "".join(bars[-1])
     return ""
+
+
+def last_error(log: Path) -> str:
+    """The error that a job's log ends with, its hint last; without one its last lines."""
+    text = tail(log).replace("\r", "\n").rstrip()  # a progress bar may stand before it
+    begins = [error.start(1) for error in re.finditer(r"^[\w.]*?(\w+Error\b)", text, re.MULTILINE)]
+    return text[begins[-1] :] if begins else "\n".join(text.splitlines()[-2:])
+
+
+def tail(log: Path) -> str:
+    """The end of a log; empty where there is none."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - LAST_BYTES))
+        return file.read().decode("utf-8", errors="replace")
 
 
 def short_reason(reason: str) -> str:

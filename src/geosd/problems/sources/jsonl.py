@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
 from geosd.files import sha256
 from geosd.problems.chat_prompts import ChatPrompts
@@ -53,7 +53,7 @@ _INVISIBLE_ENDS = re.compile(
 class OwnProblem:
     """A line of a file, other keys ignored; in GSM8K's layout `answer` has solution and `MARK`."""
 
-    question: Words
+    question: Annotated[Words, Field(validation_alias=AliasChoices("question", "problem"))]
     answer: Words | int
     solution: Words | None = None
 
