@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
 from geosd.config import ConfigError, load, resolve
+from geosd.config.aliases import ALIASES
+from geosd.config.loading import _keys_below
 from geosd.config.model_sizes import ModelSize, model_size
 from geosd.config.yaml_source import read
 
@@ -151,6 +154,13 @@ def test_the_words_of_other_programs_lead_to_the_keys_that_they_mean(broken):
     message, _ = broken(start, parent + grid + start)
     assert "objective.lambda is no key of training. Did you mean objective.drift_pen" in message
     assert "grid.geosd.lr: lr is no key of training. Did you mean learning_rate?" in message
+
+
+def test_every_other_word_leads_to_a_key_that_there_is_and_all_but_one_to_one_key():
+    roots = (("protocol",), ("studies", "x"), ("models", "x"), ("resources", "x"))
+    assert {*ALIASES} <= {key[-1] for root in roots for key in _keys_below(root, {})}
+    words = Counter(word for words in ALIASES.values() for word in words)
+    assert [word for word, keys in words.items() if keys > 1] == ["batch_size"]
 
 
 def test_an_inherited_mistake_names_the_study_that_inherits_it(broken):
