@@ -19,10 +19,10 @@ from geosd.scores.state_table import mismatch_share, states_of_model
 
 SPEC = OutputSpec(
     title="the teacher's top mass against the student's",
-    caption="""The teacher's mass q* on its own first choice against the student's mass p* on the
+    caption="""The teacher's mass q on its own first choice against the student's mass p on the
     same token, at every response position of one rollout of π₀ on each training problem; density
-    on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region q* ≥
-    0.8, p* ≤ 0.1; above each panel stands its share of all positions, n.""",
+    on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region q ≥
+    0.8, p ≤ 0.1; above each panel stands its share of all positions, n.""",
     reads=("states",),
     settings=("models",),
     paper="Figure overlap_density",
@@ -37,7 +37,7 @@ SHADES = ListedColormap(sns.color_palette("YlGnBu", as_cmap=True)(np.linspace(0.
 
 @themed
 def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
-    """Plot `figure_density`: the teacher's mass q* against the student's p*, a panel a model."""
+    """Plot `figure_density`: the teacher's mass q against the student's p, a panel a model."""
     columns = min(len(models), 3)
     lines = math.ceil(len(models) / columns)
     figure = figure_of(models, (2.2 if len(models) == 1 else 1.95) * lines)
@@ -56,8 +56,8 @@ def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
         title = axes.annotate(share, (0, 1.03), xycoords="axes fraction", color=MARK, size=6.5)
         title.set_in_layout(False)
         axes.set(
-            xlabel="teacher’s mass on its choice, q*",
-            ylabel="student’s mass on it, p*" if first else "",
+            xlabel="teacher’s mass on its choice, q",
+            ylabel="student’s mass on it, p" if first else "",
         )
     beside = grid.flat[min(columns, len(models)) - 1].inset_axes((1.06, 0, 0.06, 1))
     bar = figure.colorbar(mesh, cax=beside, format=lambda share, _: f"{100 * share:g} %")

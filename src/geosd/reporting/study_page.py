@@ -207,13 +207,13 @@ def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals:
         runs = pd.read_csv(path, usecols=list(columns)).drop_duplicates()
         runs = runs[runs["model"].isin([*models])] if models else runs
         counts = runs.groupby(["model", "variant"])["seed"].nunique()
-        n = "{0} to {1}" if counts.min() < counts.max() else "{1}"
-        n = f" n = {n.format(counts.min(), counts.max())} run{'s' * (counts.max() > 1)}"
+        least, most = int(counts.min()), int(counts.max())
+        n = f" n = {f'{least} to ' if least < most else ''}{most} run{'s' if most > 1 else ''}"
         draws = runs.groupby("model")["draw"].nunique().max() if "draw" in runs else 1
         n += f" on {draws} base models" if draws > 1 else ""
         if not intervals:
             return f"{n}."
-        if (draws if draws > 1 else counts.max()) < FEWEST_FOR_INTERVAL:
+        if (draws if draws > 1 else most) < FEWEST_FOR_INTERVAL:
             return f"{n}, each drawn: too few for an interval."
         unit = "base models" if draws > 1 else "runs"
         return f"{n}; 95 % intervals of the mean are Student's t over the {unit}."
