@@ -170,8 +170,9 @@ def summary(
 
 
 def _primary_claims(ledger: pd.DataFrame) -> Table:
-    """The primary claims in lines that fit any terminal: word, effect, claim."""
+    """The exercised primary claims in lines that fit any terminal: word, effect, claim."""
     lines = Table.grid(padding=(0, 2, 0, 0))
-    for row in ledger[ledger["part"] == "primary"].drop_duplicates("claim").to_dict("records"):
+    shown = ledger[(ledger["part"] == "primary") & (ledger["word"] != "not exercised")]
+    for row in shown.drop_duplicates("claim").to_dict("records"):
         lines.add_row(row["word"], Text(" ".join(interval_words(row))), row["statement"])
     return lines
