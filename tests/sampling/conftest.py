@@ -1,5 +1,7 @@
 """Small random models of several architectures, with preferences a random head would not have."""
 
+import os
+
 import pytest
 import torch
 from transformers import (
@@ -58,3 +60,15 @@ def make(name, dtype=torch.float32):
             if parameter.dim() > 1 and "embed" not in layer_name and "wte" not in layer_name:
                 parameter.mul_(8)
     return model.to(dtype)
+
+
+@pytest.fixture
+def compiled_steps(tmp_path_factory, monkeypatch):
+    """Let steps be compiled, into a folder that all processes of a run of tests share.
+
+    To compile one takes most of a minute.
+    """
+    base = tmp_path_factory.getbasetemp()
+    of_run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    monkeypatch.setenv("GEOSD_CACHE", str(of_run / "compiled_steps"))
+    monkeypatch.delenv("GEOSD_COMPILE", raising=False)

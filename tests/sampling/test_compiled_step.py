@@ -33,8 +33,8 @@ def sampler(model):
 
 @pytest.mark.slow
 @torch.inference_mode()
-def test_a_compiled_step_computes_what_the_model_does(folder, random_weights):
-    """One compilation, some thirty seconds; sliding and full layers, unequal prompts."""
+def test_a_compiled_step_computes_what_the_model_does(compiled_steps, random_weights):
+    """Sliding and full layers, unequal prompts."""
     model = random_weights("olmo3")
     compiled = open_compiled_step(model)
     sessions = [

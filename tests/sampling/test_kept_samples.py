@@ -96,9 +96,12 @@ def test_a_job_cut_before_any_chunk_samples_none_twice_and_ends_like_one_undistu
 
 
 @pytest.mark.slow
-def test_so_it_is_with_a_compiled_step(life, tmp_path, monkeypatch):
-    monkeypatch.setenv("GEOSD_CACHE", str(tmp_path / "steps"))
-    monkeypatch.delenv("GEOSD_COMPILE", raising=False)
+def test_so_it_is_with_a_compiled_step(compiled_steps, random_weights, tmp_path):
+    model = random_weights("olmo3")  # whose step test_compiled_step.py has compiled, too
+
+    def life(*given, folder=tmp_path / "lives", **options):
+        return live(model, folder, *given, **options)
+
     rows, sampler, _ = life(folder=tmp_path / "whole", compiled=True)
     assert sampler.record()["step"]["kind"] == "compiled"
     cut(life, rows, folder=tmp_path / "cut", compiled=True)
