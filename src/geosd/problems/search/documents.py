@@ -132,6 +132,7 @@ class WideCorpus(SearchCorpus):
     vocabulary: ClassVar[tuple[str, ...]] = (*_MARKERS, "/", *map(str, range(MODULUS**2)))
 
     world: World = WIDE
+    exercises: float = 0.5
     blind: Policy = WIDE_BLIND
     guided_check: float = 0.05
     most_failures: int = 10
