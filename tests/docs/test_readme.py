@@ -1,4 +1,4 @@
-"""The README's lines of Python run, and K-FAC's G acts in them.
+"""The lines of Python of README and docs/trainers.md run, and K-FAC's G acts in them.
 
 The lines on TRL are run by tests/integrations/test_geosd_trainer.py, where TRL is installed.
 """
@@ -52,8 +52,12 @@ def test_each_figure_and_table_of_the_paper_has_a_row_with_what_is_shipped(root,
 
 @pytest.fixture
 def blocks(root):
-    """The blocks of Python on the core, joined in their order."""
-    found = re.findall(r"^```python\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
+    """The blocks of Python on the core of docs/trainers.md, joined in their order."""
+    found, readme = (
+        re.findall(r"^```python\n(.*?)^```", (root / name).read_text(), re.M | re.S)
+        for name in ("docs/trainers.md", "README.md")
+    )
+    assert readme == found[:1]
     core = [block for block in found if "integrations.trl" not in block]
     assert len(core) == len(found) - 1 == 2
     return "\n".join(core)

@@ -335,8 +335,8 @@ def test_the_example_is_short_and_trains_three_steps(root, folder, tmp_path, mon
     assert not torch.equal(before.model.norm.weight, after.model.norm.weight)
 
 
-def test_the_lines_of_the_readme_train(root, folder, tmp_path, monkeypatch):
-    blocks = (root / "README.md").read_text().split("```python\n")[1:]
+def test_the_lines_of_the_page_train(root, folder, tmp_path, monkeypatch):
+    blocks = (root / "docs/trainers.md").read_text().split("```python\n")[1:]
     (block,) = (each.split("```")[0] for each in blocks if "integrations.trl" in each)
     short(monkeypatch, use_cpu=True, max_steps=1, max_completion_length=8)
     monkeypatch.chdir(tmp_path)
