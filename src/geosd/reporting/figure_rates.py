@@ -22,10 +22,10 @@ SPEC = OutputSpec(
     caption="""A column for each model, a row for each kind of method. A coloured line is one
     method: from the base model through its learning rates, a larger marker for a larger rate; the
     methods of the other rows are grey. Points are means over seeds, in points from the base model
-    of the same seed; the frame ends fifteen points from it, and an arrow shows where a path
-    leaves. A black edge marks the selected rate. In the grey region a model is ten points or more
-    below the base model, in or out of distribution; `figure_rate_curves` has the same runs one by
-    one.""",
+    of the same seed; the frame holds what is at most fifteen points from it, and an arrow shows
+    where a path leaves. A black edge marks the selected rate. In the grey region a model is ten
+    points or more below the base model, in or out of distribution; `figure_rate_curves` has the
+    same runs one by one.""",
     reads=("scores",),
     settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),

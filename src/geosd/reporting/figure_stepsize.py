@@ -22,9 +22,9 @@ SPEC = OutputSpec(
     caption="""Changes from the base model in points, paired by seed. Left: each point is one
     configuration, a larger one at a larger learning rate. Solid lines sweep the rate, dashed lines
     follow one rate over runs of growing length (open points), which are the same run stopped
-    early. The frame ends fifteen points from the base model, and an arrow shows where a line
-    leaves. Right: the same runs by rate and step; colours end at fifteen points, and rates that
-    were not stopped at a step are empty.""",
+    early. The frame holds what is at most fifteen points from the base model, and an arrow shows
+    where a line leaves. Right: the same runs by rate and step; colours end at fifteen points, and
+    rates that were not stopped at a step are empty.""",
     reads=("scores",),
     settings=("models", "points"),
     swept=("learning_rate", "steps"),
