@@ -1,9 +1,10 @@
 import pytest
 import torch
 
+from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import VOCABULARY, SearchCorpus
+from geosd.problems.search.documents import VOCABULARY, SearchCorpus, WideCorpus
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (
     BUCKET,
@@ -11,6 +12,7 @@ from geosd.training.pretrain import (
     PretrainingArguments,
     draw_batches,
     pretrain,
+    pretrain_base_model,
     supervised_batch,
 )
 from geosd.training.resume_state import ResumeState
@@ -103,3 +105,27 @@ def test_everything_after_the_question_but_an_attempt_is_supervised_and_nothing_
         assert places == [*range(reference, solution), *range(begin - 1, last)]
         assert torch.equal(target[places], row[1:][places])
     assert attempts > 5
+
+
+def test_a_base_model_of_more_words_starts_from_one_of_fewer(tmp_path):
+    end = TOKENIZER.eos_token_id
+    small = build("mini-qwen3-xs", len(VOCABULARY), TOKENIZER.pad_token_id, end, seed=3)
+    save_model(small, TOKENIZER, tmp_path / "bases" / "7")
+    recipe = {"architecture": "mini-qwen3-xs", "corpus": "search-wide", "steps": 1, "documents": 2}
+    recipe |= {"learning_rate": 0.0, "seed": 7, "start": str(tmp_path / "bases")}
+    model, tokenizer, losses = pretrain_base_model(
+        recipe, ResumeState(tmp_path / "resume", "a run")
+    )
+    assert len(losses) == 1
+    taken = small.state_dict()
+    for name, tensor in model.state_dict().items():
+        if tensor.shape == taken[name].shape:
+            assert torch.equal(tensor, taken[name])
+            continue
+        rows, near = tensor, 0.3 * taken[name].std()
+        for word in WideCorpus.vocabulary:
+            row = rows[tokenizer.convert_tokens_to_ids(word)]
+            old = word if word in VOCABULARY else str(int(word) % 16) if word.isdigit() else "*"
+            apart = (row - taken[name][TOKENIZER.convert_tokens_to_ids(old)]).square().mean().sqrt()
+            # Of 32 random numbers the root of the mean square is within half of its mean.
+            assert apart == 0 if word == old else 0.5 * near < apart < 1.5 * near

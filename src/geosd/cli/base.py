@@ -23,6 +23,7 @@ from geosd.models.released_models import (
 )
 from geosd.models.shipped_base_models import check_files, is_shipped
 from geosd.provenance.manifest import computed_by
+from geosd.provenance.proof import hashes_of_checkpoint
 from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState
 
@@ -50,8 +51,8 @@ def main(
         job.write_manifest(out, inputs, model=model, draw=draw)
         return
     resume = ResumeState(scratch, job.identity({}, model=model))
-    _pretrain(model, settings["pretraining"], resume, out)
-    job.write_manifest(out, [], model=model, draw=draw)
+    inputs = _pretrain(model, settings["pretraining"], resume, out)
+    job.write_manifest(out, inputs, model=model, draw=draw)
     resume.clear()
 
 
@@ -79,11 +80,18 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
     return {}
 
 
-def _pretrain(model: str, recipe: Mapping[str, Any], resume: ResumeState, out: Path) -> None:
+def _pretrain(
+    model: str, recipe: Mapping[str, Any], resume: ResumeState, out: Path
+) -> dict[Path, str]:
+    """Pretrain a base model, and return the files of the one that it starts from."""
     network, tokenizer, losses = pretrain_base_model(recipe, resume, f"base {model}")
     rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
     write_text(out / "loss.csv", "step,loss_nats\n" + rows)
     save_model(network, tokenizer, out)
+    if (start := recipe.get("start")) is None:
+        return {}
+    folder = Path(start) / str(recipe["seed"])
+    return {folder / name: digest for name, digest in hashes_of_checkpoint(folder).items()}
 
 
 def base_model(

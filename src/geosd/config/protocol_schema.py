@@ -25,6 +25,7 @@ from geosd.config.schema_base import (
     WeightDecay,
     WholeNumber,
     at_most,
+    optional,
 )
 from geosd.objectives.hyperparameters import (
     Hyperparameter,
@@ -256,6 +257,9 @@ class Pretraining(Section):
     """Name of a tiny architecture (`geosd.models.tiny_architectures`)."""
     corpus: Literal["search", "search-wide"]
     """World whose documents it is pretrained on, docs/search.md and docs/wide.md."""
+    start: Annotated[str, Field(min_length=1)] | None = optional(None)
+    """Folder of draws of a base model of that architecture that knows fewer words; its draw of the
+    same number is trained further. Left out, or null: random weights."""
     steps: Count
     """Optimiser steps."""
     documents: Count

@@ -59,6 +59,10 @@ class Corpus(Protocol):
         """Draw one document whose question is not held out."""
         ...
 
+    def like(self, word: str) -> str:
+        """The word of a smaller world that means most of what this one means."""
+        ...
+
 
 class MiniaturePrompts:
     """The miniature's prompts: `Q: <question> S:` and `Q: <question> R: <solution> S:`."""

@@ -4,8 +4,9 @@ B = documents of a batch, T = tokens of the longest, N = supervised positions.
 """
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.models.forward import head_logits, last_hidden_states
+from geosd.models.load_and_save import load_model
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature import Corpus, Document, build_tokenizer
 from geosd.problems.search.documents import SearchCorpus, WideCorpus
@@ -26,6 +28,7 @@ CORPORA: dict[str, type[Corpus]] = {"search": SearchCorpus, "search-wide": WideC
 
 BUCKET = 8  # batches whose documents are drawn together and then sorted by length
 REST = 0.5  # AdamW's share of the learning rate
+NEAR = 0.3  # of the rows' spread, by which a new word starts apart from the one that it is like
 IGNORED = -100  # cross_entropy's own mark of a position without a target
 
 
@@ -73,9 +76,30 @@ def pretrain_base_model(
     tokenizer = build_tokenizer(corpus.vocabulary)
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
     model = build(architecture, len(tokenizer), pad, end, seed=seed_of(seed, "weights"))
+    if start := values.pop("start", None):
+        take_over(Path(start) / str(seed), model, tokenizer, corpus.like)
     args = PretrainingArguments(**values)
     losses = pretrain(model, tokenizer, corpus, args, seed, resume, progress=progress)
     return model, tokenizer, losses
+
+
+def take_over(
+    folder: Path, model: nn.Module, tokenizer: PreTrainedTokenizerBase, like: Callable[[str], str]
+) -> None:
+    """Give a model the weights of a base model that knows fewer words.
+
+    A word that is new to it starts near the one that it is `like`: at its row, and a third of the
+    rows' spread in random directions.
+    """
+    other, known = load_model(folder)
+    words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    places, draw = known.get_vocab(), torch.Generator().manual_seed(0)
+    new = torch.tensor([[word not in places] for word in words])
+    rows = [places[word if word in places else like(word)] for word in words]
+    for own, taken in zip(model.parameters(), other.parameters(), strict=True):
+        if own.shape != taken.shape:
+            taken = taken[rows] + new * NEAR * taken.std() * torch.randn(own.shape, generator=draw)
+        own.data.copy_(taken)
 
 
 def pretrain(

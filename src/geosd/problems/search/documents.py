@@ -93,6 +93,10 @@ class SearchCorpus:
             response = search(question, self.blind, rng, tried)
         return Document(prompt, response)
 
+    def like(self, word: str) -> str:
+        """Of a number its rest modulo 16, of `/` the factor's `*`; see `Corpus.like`."""
+        return str(int(word) % MODULUS) if word.isdigit() else "*"
+
     def _exercise(self, question: Question, rng: random.Random) -> Document:
         """One trial; its x is right in half of the exercises."""
         x = question.answer() if rng.random() < 0.5 else rng.randrange(MODULUS)
