@@ -172,7 +172,7 @@ def test_an_inherited_mistake_names_the_study_that_inherits_it(broken):
     child += "    data: {source: word-problems}\n"
     message, _ = broken(start, parent + child + start)
     assert "studies.first.outputs[0]: table_habits shows habits of the search world;" in message
-    assert "data.source must be search. Study second inherits it." in message
+    assert "data.source must be search or search-wide. Study second inherits it." in message
 
 
 def test_a_studys_variant_may_leave_out_whose_hyperparameters_it_changes(root, edited):

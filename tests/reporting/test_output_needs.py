@@ -140,7 +140,6 @@ def test_a_study_of_one_file_has_no_output_that_shows_benchmarks(loaded, tmp_pat
         ("miniature_ablation", "table_ablations"),
         ("miniature_readings", "table_readings"),
         ("miniature_teacher", "table_teacher"),
-        ("miniature_rates", "table_main_one_rate"),
     ],
 )
 def test_what_needs_test_problems_alone_is_made_without_benchmarks(loaded, tmp_path, study, name):

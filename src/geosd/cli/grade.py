@@ -49,7 +49,7 @@ def main(
     problems: Path | None = None,
     form: Annotated[sample_formats.Format, tyro.conf.arg(name="format")] = "rows",
 ) -> None:
-    """Grade the responses of a file (JSON lines, lm-eval, lighteval), row by row in order.
+    """Grade the responses of a file (JSON lines, lm-eval, lighteval), row by row.
 
     Args:
         source: One file; verdicts that it has are compared with ours.

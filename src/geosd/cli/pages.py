@@ -97,7 +97,7 @@ def front_page(
 
 
 def results_page(figures: Path = Path("figures"), out: Path = Path("docs/results.md")) -> None:
-    """Write the index of shipped results and a page for each study, in alphabetical order.
+    """Write the index of shipped results and a page for each study.
 
     Args:
         figures: Where the outputs of studies lie; those with a manifest are shipped.

@@ -139,7 +139,7 @@ def _is_current(target: Path, sources: Iterable[Path]) -> bool:
 def summary(
     study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
 ) -> None:
-    """Print a study's first table, what it found, its words on the claims, if any, and its aim.
+    """Print a study's first table, what it found, its words on the claims, and its aim.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.

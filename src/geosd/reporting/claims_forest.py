@@ -16,7 +16,7 @@ from geosd.reporting.figures import PAGE_IN, SHADE, legend_below, themed
 COLOURS = {"agrees": "#00694e", "opposite": "#a33c00", "too small to tell": "#777777"}
 LARGE_MARGIN = 50
 """In points: claims of a share near 100 % have a panel of their own, or no effect could be read."""
-ROW_IN, LABEL_PT, LABEL_CHARACTERS = 0.25, 6.5, 58
+ROW_IN, LABEL_PT, LABEL_CHARACTERS = 0.3, 6.5, 58
 AXIS = {
     "points": "effect, percentage points",
     "share": "share, percent",
