@@ -13,6 +13,7 @@ from geosd.claims.published import BASELINES
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.rule_settings import PER_VARIANT, RULES
 from geosd.config.run_folders import RunFolders
+from geosd.reporting.specs import output_specs
 
 MODEL = "mini-qwen3"
 TABLE = "table_hyperparameters"  # shows every setting but those of base models
@@ -59,7 +60,10 @@ def test_a_selected_rate_changes_the_training_of_its_variant_only(study, edited)
     params = edited()
     rates = params.parent / "selected/quick.yaml"
     rates.write_text(re.sub("revkl: .*", "revkl: 7.0e-6", rates.read_text()))
-    shown = {("configuration", None), (TABLE, None)}
+    specs = output_specs().items()
+    shows = {"learning_rates", "selected_rates"}
+    named = {(name, None) for name, spec in specs if shows & {*spec.settings}}
+    shown = {("configuration", None), (TABLE, None)} | named
     assert changed(study, params) == {("train", "revkl")} | shown
 
 

@@ -533,6 +533,6 @@ def test_words_that_do_not_go_together_are_refused_or_the_study_is_made(root, pr
 @pytest.mark.slow
 @pytest.mark.parametrize("need", ["sweep", "live"])
 def test_without_a_check_some_words_are_made_too_late(root, project, monkeypatch, need):
-    monkeypatch.setitem(output_needs.NEEDS, need, lambda *_: "")
+    monkeypatch.setitem(output_needs.NEEDS, need, output_needs.Need(lambda *_: "", ""))
     found = what_becomes_of_words((root / "params.yaml").read_text(), project, 120, need)
     assert any(wrong for _, wrong in found), need

@@ -203,7 +203,7 @@ def test_the_front_page_is_walked_by_keys_and_its_tables_scroll_alone(front):
 
 def test_every_picture_of_the_front_page_is_drawn_on_white_and_says_what_it_shows(front):
     for picture in front.locator("img").all():
-        assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 300
+        assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 200
         assert picture.evaluate(INK)[1] == "rgb(255, 255, 255)"
         words = picture.get_attribute("alt")
         assert len(words) > 60 and words.endswith(".")
