@@ -106,7 +106,7 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
     scores = made_up_scores()
     figure = stepsize.plot(scores, ["m"], {"m": points()})
     _, *maps = figure.axes
-    titles = [axes.get_title() for axes in maps]
+    titles = [axes.get_title(loc="left") for axes in maps]
     assert titles == ["FwdKL, ID", "FwdKL, OOD", "GeoSD, ID", "GeoSD, OOD"]
     for axes, (variant, benchmark) in zip(
         maps, itertools.product(("fwdkl", "geosd"), ("id", "ood_avg")), strict=True

@@ -67,12 +67,13 @@ def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
     scores, drift, consensus = (study / "analyse" / f"{name}.csv" for name in tables)
     for out in (tmp_path / "a", tmp_path / "b"):
         for name in SHOWN:
-            render.main(name, "quick", out, (scores,), PARAMS)
+            tidy = (scores, drift) if name == "table_main" else (scores,)
+            render.main(name, "quick", out, tidy, PARAMS)
         claims.main("quick", scores, drift, consensus, out, params=PARAMS)
     tables = {f"{t}.{e}" for t in SHOWN[:3] for e in ("csv", "md", "tex")}
     figures = {f"figure_frontier.{e}" for e in ("pdf", "svg", "png")}
     written = {path.name for path in (tmp_path / "a").iterdir()}
-    ledger = {"claims.md", "claims.csv"}
+    ledger = {f"claims.{e}" for e in ("md", "csv", "pdf", "svg", "png")}
     assert written == tables | figures | ledger | {"claims.manifest.json"}
     for name in tables | figures | ledger:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name

@@ -29,8 +29,8 @@ def frame_of(gains: pd.DataFrame, most: float = FRAME) -> tuple[Sequence[float],
     """Lower and upper corner of the plane of the origin and all gains of at most `most` points."""
     both = gains[[ID, OOD_AVERAGE]]
     both = both[(both.abs() <= most).all(axis="columns")]
-    low, high = both.min().clip(upper=0), both.max().clip(lower=0)
-    room = 0.08 * (high - low)
+    low, high = both.min().fillna(0).clip(upper=0), both.max().fillna(0).clip(lower=0)
+    room = (0.08 * (high - low)).where(high > low, 1.0)  # where all lie beyond, or none moved
     return tuple(low - room), tuple(high + room)
 
 
