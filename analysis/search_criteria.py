@@ -26,7 +26,7 @@ from geosd.models.load_and_save import load_model
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
 from geosd.problems.search.documents import SearchCorpus, WideCorpus
-from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question, draw_question
+from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
 from geosd.problems.search.policies import FAIL, PASS
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
@@ -73,7 +73,7 @@ class Measured:
 
     def outside(self, which: int) -> float:
         """Mean of one of `shares` over the OOD benchmarks."""
-        return fmean(self.shares[benchmark.name][which] for benchmark in BENCHMARKS[1:])
+        return fmean(self.shares[benchmark.name][which] for benchmark in SEARCH.benchmarks[1:])
 
 
 def main(
@@ -96,13 +96,13 @@ def main(
         training_cap: Tokens of a rollout at temperature 1; None is the studies' of that world.
         evaluation_cap: Tokens of a test sample, at temperature 0.6 and top-p 0.95; likewise.
         seed: Of all draws.
-        world: Whose questions are asked. In the wide one a problem has a worked solution, too.
+        world: The world of the problems. Problems of the wide world have worked solutions.
     """
     folders = [*bases, *([twice] if twice else [])]
     corpus, (training, evaluation) = WORLDS[world]
     caps = training_cap or training, evaluation_cap or evaluation
     measured = []
-    names = [benchmark.name for benchmark in BENCHMARKS]
+    names = [benchmark.name for benchmark in SEARCH.benchmarks]
     print(f"| base | {' | '.join(names)} | OOD |\n{'|---' * (len(names) + 2)}|")
     for folder in folders:
         numbers = measure(folder, problems, samples, *caps, seed, corpus)
@@ -123,7 +123,7 @@ def main(
         print(", ".join(f"{cuts[at]:.5f}" for at in (0, 4, 9, 14, 18)))
     if twice:
         print("\n| twice the steps | change | s.e. | bounds |\n|---|---|---|---|")
-        for name, chosen in (("ID", BENCHMARKS[:1]), ("OOD", BENCHMARKS[1:])):
+        for name, chosen in (("ID", SEARCH.benchmarks[:1]), ("OOD", SEARCH.benchmarks[1:])):
             change, error = difference(measured[0], measured[-1], [b.name for b in chosen])
             print(f"| {name} | {change:+.2f} | {error:.2f} | -2 to 2 |")
 

@@ -12,7 +12,7 @@ S = sets of tried values as bits of their index, X = values of x.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,9 +32,8 @@ from search_policies import (
 from geosd.problems.search.documents import BLIND, SearchCorpus
 from geosd.problems.search.equations import (
     MODULUS,
-    OUT_OF_DISTRIBUTION,
+    SEARCH,
     Benchmark,
-    in_distribution,
 )
 from geosd.reporting.tables import markdown_table
 
@@ -154,7 +153,7 @@ def optimum(loss: Loss, benchmark: Benchmark) -> TabledPolicy:
 @cache
 def accuracies(setting: float, policy: TabledPolicy | None = None) -> tuple[float, float]:
     """ID accuracy at a setting of the dial, and mean OOD accuracy, of a policy or of pi_0's."""
-    benchmarks = in_distribution(setting), *OUT_OF_DISTRIBUTION
+    benchmarks = SEARCH.in_distribution(setting), *SEARCH.outside
     inside, *outside = reached((policy or start()).sampled(), benchmarks)
     return inside.accuracy, mean(outside)
 
@@ -187,21 +186,35 @@ def gradient_ratio(loss: Loss, benchmark: Benchmark) -> float:
     return float(norms[0] / norms[1])
 
 
+def print_tables(
+    titles: Sequence[str],
+    settings: Sequence[float],
+    cells: Callable[[Loss, float], Sequence[str]],
+) -> None:
+    """Print a table for each title: a row for each loss, a column for each setting of the dial.
+
+    `cells` of a loss and a setting has a cell for each title.
+    """
+    head = ["loss", *(f"{setting:g}" for setting in settings)]
+    tables = [[head] for _ in titles]
+    for name, loss in LOSSES.items():
+        rows = zip(*(cells(loss, setting) for setting in settings), strict=True)
+        for table, row in zip(tables, rows, strict=True):
+            table.append([name, *row])
+    for title, table in zip(titles, tables, strict=True):
+        print(f"{title}:\n\n{markdown_table(table)}\n")
+
+
+def cells(loss: Loss, setting: float) -> tuple[str, str, str]:
+    """An optimum's gains, its first choices and pi_0's gradient, at a setting of the dial."""
+    kind = SEARCH.in_distribution(setting)
+    best = optimum(loss, kind)
+    return gains(best, setting), first_choice(best), f"{gradient_ratio(loss, kind):.2f}"
+
+
 def main() -> None:
     """Print the optima's gains, then first choices and gradients, by setting of the dial."""
-    tables = [[["loss", *(f"{setting:g}" for setting in SETTINGS)]] for _ in TITLES]
-    for name, loss in LOSSES.items():
-        cells = [list[str]() for _ in TITLES]
-        for setting in SETTINGS:
-            kind = in_distribution(setting)
-            best = optimum(loss, kind)
-            cells[0].append(gains(best, setting))
-            cells[1].append(first_choice(best))
-            cells[2].append(f"{gradient_ratio(loss, kind):.2f}")
-        for table, row in zip(tables, cells, strict=True):
-            table.append([name, *row])
-    for title, table in zip(TITLES, tables, strict=True):
-        print(f"{title}:\n\n{markdown_table(table)}\n")
+    print_tables(TITLES, SETTINGS, cells)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import tyro
 from scipy.stats import binom
 
 from geosd.problems.search.documents import BLIND
-from geosd.problems.search.equations import BENCHMARKS, EVEN, MODULUS, Benchmark, bands
+from geosd.problems.search.equations import EVEN, MODULUS, SEARCH, Benchmark, bands
 from geosd.problems.search.policies import Policy
 from geosd.reporting.tables import markdown_table
 
@@ -189,12 +189,12 @@ def mean(found: Sequence[Reached], name: str = "accuracy") -> float:
 
 def main() -> None:
     """Print one row for each ideal policy; all in per cent."""
-    names = [benchmark.name for benchmark in BENCHMARKS[1:]]
+    names = [benchmark.name for benchmark in SEARCH.benchmarks[1:]]
     ood = ["OOD", "pass@16", "false consensus", "truncated", "change ID", "change OOD"]
     lines = [["policy", "ID", *names, *ood]]
     start: tuple[float, float] | None = None
     for name, policy in IDEAL_POLICIES.items():
-        inside, *outside = reached(TabledPolicy.of(policy).sampled(), BENCHMARKS)
+        inside, *outside = reached(TabledPolicy.of(policy).sampled(), SEARCH.benchmarks)
         start = start or (inside.accuracy, mean(outside))
         shares = [each.accuracy for each in (inside, *outside)]
         shares += [mean(outside, field) for field in Reached.__dataclass_fields__]

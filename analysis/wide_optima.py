@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 import tyro
-from search_optima import LOSSES, Loss, expected, minimiser
+from search_optima import Loss, expected, minimiser, print_tables
 from search_policies import mean
 from wide_policies import (
     BANDS_B,
@@ -29,7 +29,6 @@ from wide_policies import (
 
 from geosd.problems.search.documents import WideCorpus
 from geosd.problems.search.equations import WIDE, Benchmark
-from geosd.reporting.tables import markdown_table
 
 SETTINGS = (0.0, 1.0)
 """Of `data.conflict`."""
@@ -113,26 +112,23 @@ def gradient_ratios(loss: Loss, benchmark: Benchmark) -> tuple[float, float]:
     return float(first / repeat), float(check / repeat)
 
 
+def cells(loss: Loss, setting: float) -> tuple[str, ...]:
+    """An optimum's gains, without and with checks, first choices and gradients, at a setting."""
+    kind, start = WIDE.in_distribution(setting), ideal_policies()["pi_0"]
+    by_check = [optimum(loss, kind, c) for c in (TEACHER.guided_check, TEACHER.blind.check)]
+    masses = 100 * first_masses(by_check[-1])
+    shares = masses[:, 0].sum(), masses[:, 2].sum(), masses[0].sum()
+    gains = (accuracies(best, setting) - accuracies(start, setting) for best in by_check)
+    return (
+        *(", ".join(f"{gain:+.1f}" for gain in both) for both in gains),
+        ", ".join(f"{share:.1f}" for share in shares),
+        ", ".join(f"{ratio:.2f}" for ratio in gradient_ratios(loss, kind)),
+    )
+
+
 def main() -> None:
     """Print the optima's gains, then first choices and gradients, by setting of the dial."""
-    tables = [[["loss", *(f"{setting:g}" for setting in SETTINGS)]] for _ in TITLES]
-    start = ideal_policies()["pi_0"]
-    for name, loss in LOSSES.items():
-        cells = [list[str]() for _ in TITLES]
-        for setting in SETTINGS:
-            kind = WIDE.in_distribution(setting)
-            for place, check in enumerate((TEACHER.guided_check, TEACHER.blind.check)):
-                best = optimum(loss, kind, check)
-                gains = accuracies(best, setting) - accuracies(start, setting)
-                cells[place].append(", ".join(f"{gain:+.1f}" for gain in gains))
-            masses = 100 * first_masses(best)
-            shares = masses[:, 0].sum(), masses[:, 2].sum(), masses[0].sum()
-            cells[2].append(", ".join(f"{share:.1f}" for share in shares))
-            cells[3].append(", ".join(f"{ratio:.2f}" for ratio in gradient_ratios(loss, kind)))
-        for table, row in zip(tables, cells, strict=True):
-            table.append([name, *row])
-    for title, table in zip(TITLES, tables, strict=True):
-        print(f"{title}:\n\n{markdown_table(table)}\n")
+    print_tables(TITLES, SETTINGS, cells)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from geosd.models.tiny_architectures import random_model
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import BLIND, VOCABULARY
-from geosd.problems.search.equations import draw_question, in_distribution
+from geosd.problems.search.equations import SEARCH, draw_question
 from geosd.problems.search.policies import search
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
@@ -52,7 +52,7 @@ def world(tmp_path):
     ids = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
     torch.manual_seed(0)
     save_model(random_model(shape, 256, **ids, bos_token_id=None), tokenizer, tmp_path / "base")
-    questions = [draw_question(in_distribution(), draw) for _ in range(12)]
+    questions = [draw_question(SEARCH.in_distribution(), draw) for _ in range(12)]
     problems = [Problem(f"p{i}", "train", str(q), str(q.answer())) for i, q in enumerate(questions)]
     write_jsonl(tmp_path / "train.jsonl", problems)
     checked = replace(BLIND, check=1.0)  # so every solution is right

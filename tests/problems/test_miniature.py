@@ -17,7 +17,7 @@ from geosd.problems.miniature import (
     is_held_out,
 )
 from geosd.problems.search.documents import BLIND, VOCABULARY
-from geosd.problems.search.equations import BENCHMARKS, draw_question
+from geosd.problems.search.equations import SEARCH, draw_question
 from geosd.problems.search.policies import search
 from geosd.problems.sources import get_data_source
 
@@ -61,7 +61,7 @@ def test_a_gold_answer_that_is_no_integer_is_refused():
 
 def solved(seed):
     draw = random.Random(seed)
-    question = draw_question(draw.choice(BENCHMARKS), draw)
+    question = draw_question(draw.choice(SEARCH.benchmarks), draw)
     return str(question), search(question, BLIND, draw)
 
 
@@ -145,7 +145,7 @@ def test_every_problem_of_a_search_world_is_held_out_and_worked_where_pi_0_canno
 
 def test_one_question_in_eight_is_held_out_in_each_benchmark():
     rng = random.Random(0)
-    for benchmark in BENCHMARKS:
+    for benchmark in SEARCH.benchmarks:
         drawn = [is_held_out(str(draw_question(benchmark, rng))) for _ in range(4000)]
         # Four standard errors of a share of 1/8 in 4,000 draws.
         assert abs(sum(drawn) / len(drawn) - 1 / 8) < 0.021

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from geosd.problems.problem_splits import GeneratedProblem, generate_splits
-from geosd.problems.search.equations import OUT_OF_DISTRIBUTION, in_distribution
+from geosd.problems.search.equations import SEARCH
 from geosd.problems.sources.search import Search
 
 SIZES = dict(train=120, select_train=30, select_validation=40, test_id=60, test_per_benchmark=50)
@@ -23,7 +23,7 @@ def test_every_split_has_its_size_and_no_question_or_id_appears_twice():
         "select_train": 30,
         "select_validation": 40,
         "id": 60,
-        **{kind.name: 50 for kind in OUT_OF_DISTRIBUTION},
+        **{kind.name: 50 for kind in SEARCH.outside},
     }
     assert len({problem.question for problem in everything}) == len(everything)
     assert len({problem.id for problem in everything}) == len(everything)
@@ -44,7 +44,7 @@ def draw_few(number):
     sizes = dict.fromkeys(("train", "select_train", "select_validation", "test_id"), 0)
     return generate_splits(
         lambda kind, rng: GeneratedProblem(str(rng.randrange(22)), "0"),
-        [in_distribution(), replace(in_distribution(), name="tiny")],
+        [SEARCH.in_distribution(), replace(SEARCH.in_distribution(), name="tiny")],
         {**sizes, "test_per_benchmark": number, "seed": 0},
         "few",
     )
@@ -71,7 +71,7 @@ def test_an_exhausted_world_is_given_up_after_so_many_draws_however_many_are_wan
         return GeneratedProblem(str(drawn[-1]), "0")
 
     sizes = dict.fromkeys(("test_id", "test_per_benchmark", "select_train", "select_validation"), 5)
-    kinds = [in_distribution()] * 2
+    kinds = [SEARCH.in_distribution()] * 2
     generate_splits(draw_problem, kinds, {**sizes, "train": 80, "seed": 0}, "few")
     assert len(set(drawn)) == 100
     drawn.clear()

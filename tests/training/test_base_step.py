@@ -11,7 +11,7 @@ from geosd.files import read_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
-from geosd.problems.search.equations import BENCHMARKS, Question
+from geosd.problems.search.equations import SEARCH, Question
 from geosd.training.pretrain import CORPORA
 
 SPLITS = ("train", "select_train", "select_validation", "test")
@@ -65,7 +65,7 @@ def test_a_base_model_has_the_words_of_its_world(study_folder):
     assert tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))) == list(VOCABULARY)
     assert model.config.vocab_size == len(VOCABULARY)
     tested = read_jsonl(study_folder / "data" / "test.jsonl", Problem)
-    assert {problem.benchmark for problem in tested} == {kind.name for kind in BENCHMARKS}
+    assert {problem.benchmark for problem in tested} == {kind.name for kind in SEARCH.benchmarks}
     assert all(str(Question.parse(p.question).answer()) == p.answer for p in tested)
 
 

@@ -15,7 +15,7 @@ from geosd.files import write_jsonl
 from geosd.optim.kfac import KFAC
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import SearchCorpus
-from geosd.problems.search.equations import Question, draw_question, in_distribution
+from geosd.problems.search.equations import SEARCH, Question, draw_question
 from geosd.training.loop import StepLoss
 from geosd.training.packing import split_into_microbatches
 from geosd.training.run import RunInputs, assemble_run, training_arguments
@@ -90,7 +90,7 @@ def test_the_loop_runs_on_the_shipped_problems(root, loop, capsys):
 def test_the_shipped_problems_are_of_the_search_world():
     draws, corpus = random.Random(0), SearchCorpus()
     for line in PROBLEMS.read_text(encoding="utf-8").splitlines():
-        question = draw_question(in_distribution(), draws)
+        question = draw_question(SEARCH.in_distribution(), draws)
         solution = corpus.verified(question, draws)
         assert json.loads(line) == {"question": str(question), "solution": solution}
         assert solution.endswith(f"A: {Question.parse(str(question)).answer()}")

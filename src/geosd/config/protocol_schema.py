@@ -219,9 +219,9 @@ class Data(Section):
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/problems.md; file or folder of
     one's own problems, docs/extending.md; other sources need none."""
     thinking: Thinking
-    """Whether a chat model is asked to think before its answer, for each role:
-    {student: ..., teacher: ..., evaluation: ...}. Some templates leave no choice. Not given in the
-    paper."""
+    """Whether a chat model thinks before its answer. Student, teacher and evaluation have a switch
+    each: {student: ..., teacher: ..., evaluation: ...}. Some templates leave no choice. Not given
+    in the paper."""
     wording: Wording | None
     """Words of a chat model's prompts: {instruction: ..., examples: ..., privileged: ...}; null
     keeps those of the source. Not given in the paper."""

@@ -228,9 +228,9 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
 
 
 def _learning_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
-    """The rate of each variant that the study trains, by model, whatever its grids try beside it.
+    """The learning rate of each variant that the study trains, by model.
 
-    Of a grid over the rate it is the selected one.
+    A grid may try other rates of a variant. Then this is the selected rate.
     """
     variants = dict.fromkeys(study.candidates.get(name, (name,))[0] for name in study.trained)
     return {

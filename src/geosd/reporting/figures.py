@@ -95,8 +95,8 @@ def figure_of(models: Sequence[Any], height: float) -> Figure:
 def independent_values(runs: pd.DataFrame, *values: str) -> pd.DataFrame:
     """What intervals are taken over: means of columns `values` over the runs of each base model.
 
-    With a single base model it is the runs. The column `unit` says which, in place of `seed` and
-    `draw`; rows are told apart by all other columns.
+    With a single base model the runs are returned. The column `unit` replaces `seed` and `draw`: it
+    has the draw, or the seed of a run. Rows with the same other columns are averaged.
     """
     unit = "draw" if "draw" in runs and runs["draw"].nunique() > 1 else "seed"
     keys = [name for name in runs if name not in ("seed", "draw", *values)]
@@ -238,7 +238,7 @@ def label_line_ends(
 
 
 def labels_with_rates(rates: Mapping[str, float]) -> dict[str, str]:
-    """The name of each variant with its learning rate beside it."""
+    """The label of each variant: its name and its learning rate, as `GeoSD at 1e-5`."""
     return {name: f"{method(name).label} at {short_rate(rate)}" for name, rate in rates.items()}
 
 

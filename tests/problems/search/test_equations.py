@@ -10,17 +10,15 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, chisquare
 
 from geosd.problems.search.equations import (
-    BENCHMARKS,
-    OUT_OF_DISTRIBUTION,
+    SEARCH,
     WIDE,
     Question,
     draw_question,
-    in_distribution,
 )
 
 questions = st.builds(
     lambda kind, seed: draw_question(kind, random.Random(seed)),
-    st.sampled_from(BENCHMARKS),
+    st.sampled_from(SEARCH.benchmarks),
     st.integers(0, 2**32),
 )
 
@@ -60,7 +58,7 @@ def test_a_question_is_read_as_it_is_written(question):
     assert Question.parse(str(question)) == question
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda benchmark: benchmark.name)
+@pytest.mark.parametrize("benchmark", SEARCH.benchmarks, ids=lambda benchmark: benchmark.name)
 def test_answers_and_ambiguity_are_as_frequent_as_the_benchmark_says(benchmark):
     rng = random.Random(1)
     drawn = [draw_question(benchmark, rng) for _ in range(4000)]
@@ -81,17 +79,17 @@ def counts(kind, draws=4000):
 
 
 def test_without_conflict_the_id_answers_are_those_of_the_ood_benchmarks_together():
-    pooled = np.sum([counts(kind, 1000) for kind in OUT_OF_DISTRIBUTION], axis=0)
-    own = counts(in_distribution(0.0))
+    pooled = np.sum([counts(kind, 1000) for kind in SEARCH.outside], axis=0)
+    own = counts(SEARCH.in_distribution(0.0))
     assert chi2_contingency([own, pooled]).pvalue > 0.01
-    assert chi2_contingency([counts(in_distribution(0.5)), pooled]).pvalue < 1e-6
+    assert chi2_contingency([counts(SEARCH.in_distribution(0.5)), pooled]).pvalue < 1e-6
 
 
 @pytest.mark.parametrize("conflict", [0.25, 0.5, 0.75])
 def test_between_its_ends_the_prior_is_their_mixture(conflict):
     opposed, ood, mixed = (
         np.array([kind.low, 1 - kind.low - kind.high, kind.high])
-        for kind in map(in_distribution, (1.0, 0.0, conflict))
+        for kind in map(SEARCH.in_distribution, (1.0, 0.0, conflict))
     )
     assert mixed == pytest.approx(conflict * opposed + (1 - conflict) * ood)
     assert opposed == pytest.approx([0.75, 0.15, 0.10])

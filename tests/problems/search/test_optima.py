@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from geosd.geometry import forward_kl, hellinger, jsd, reverse_kl, skew_kl
 from geosd.problems.search.documents import SearchCorpus
-from geosd.problems.search.equations import draw_question, in_distribution
+from geosd.problems.search.equations import SEARCH, draw_question
 from geosd.problems.search.policies import Policy, search
 
 TEACHER = SearchCorpus()
@@ -70,7 +70,7 @@ def test_an_optimum_is_where_the_gradient_of_the_implemented_divergence_is_0(pro
 
 def test_the_posterior_at_a_state_is_that_of_drawn_solutions(program):
     """Of solutions that tried 5, then 1, and went on: which x they look for."""
-    kind = replace(in_distribution(), ambiguous=0.8)
+    kind = replace(SEARCH.in_distribution(), ambiguous=0.8)
     blind = Policy(
         (0.01, 1.0, 0.01, 0.01, 0.01, 9.0) + (0.1,) * 10, check=TEACHER.guided_check, repeat=0
     )
@@ -89,7 +89,7 @@ def test_the_posterior_at_a_state_is_that_of_drawn_solutions(program):
 
 def test_the_ratio_of_gradients_is_that_of_drawn_problems(program):
     """Autograd's gradient of the implemented FwdKL, over the first choices of drawn problems."""
-    rng, kind = random.Random(0), in_distribution(0.5)
+    rng, kind = random.Random(0), SEARCH.in_distribution(0.5)
     p = torch.tensor(np.log(program.start().next_SX[0]), requires_grad=True)
     answers = torch.tensor([draw_question(kind, rng).answer() for _ in range(4000)])
     q = torch.full((len(answers), 16), TEACHER.stray / 15).double()
@@ -113,14 +113,14 @@ def test_the_documented_ratios_are_the_programs(root, program):
     rows = documented(root, program.TITLES[2])
     assert list(rows) == list(program.LOSSES)
     for name, loss in program.LOSSES.items():
-        ratios = [program.gradient_ratio(loss, in_distribution(c)) for c in program.SETTINGS]
+        ratios = [program.gradient_ratio(loss, SEARCH.in_distribution(c)) for c in program.SETTINGS]
         assert rows[name] == [f"{ratio:.2f}" for ratio in ratios]
 
 
 @pytest.mark.slow
 def test_a_documented_optimum_is_the_programs(root, program):
     name, setting = "FwdKL", 1.0
-    best = program.optimum(program.LOSSES[name], in_distribution(setting))
+    best = program.optimum(program.LOSSES[name], SEARCH.in_distribution(setting))
     found = [program.gains(best, setting), program.first_choice(best)]
     column = program.SETTINGS.index(setting)
     tables = [documented(root, title)[name][column] for title in program.TITLES[:2]]

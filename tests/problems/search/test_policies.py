@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from geosd.problems.search.equations import BENCHMARKS, Benchmark, Question, draw_question
+from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
 from geosd.problems.search.policies import Policy, search
 
 QUESTION = Question((4, 1, 13), (3, 0, 9))  # x is 3; 3, 7, 11 and 15 solve the first equation
@@ -41,7 +41,7 @@ def test_a_search_that_checks_is_never_wrong_and_one_that_does_not_takes_the_fir
     program,
 ):
     checks = Policy((1.0,) * 16, check=1.0, repeat=0.0)
-    reached = one(program, checks, BENCHMARKS[1], 200)
+    reached = one(program, checks, SEARCH.benchmarks[1], 200)
     assert (reached.accuracy, reached.false_consensus) == (pytest.approx(1), 0)
     # Two (four) values solve an equation whose factor is even (a multiple of four), each first
     # with the same probability: the factors are 2, 4, 6, 10, 12, 14.
@@ -75,14 +75,14 @@ def test_chances_are_those_of_drawn_solutions(program):
 def test_kinds_of_questions_are_those_that_are_drawn(program):
     rng, found = random.Random(1), Counter()
     for _ in range(4000):
-        question = draw_question(BENCHMARKS[3], rng)
+        question = draw_question(SEARCH.benchmarks[3], rng)
         x = question.answer()
         found[x, tuple((v - x) % 16 for v in range(16) if question.holds(v, 0) and v != x)] += 1
     found = Counter({(x, tuple(sorted(steps))): n for (x, steps), n in found.items()})
     expected = {
         (x, steps): 4000 * share * prior
-        for x, prior in enumerate(program.value_prior(BENCHMARKS[3]))
-        for share, steps in program.patterns(BENCHMARKS[3])
+        for x, prior in enumerate(program.value_prior(SEARCH.benchmarks[3]))
+        for share, steps in program.patterns(SEARCH.benchmarks[3])
     }
     assert set(found) <= set(expected)
     assert chisquare([found[k] for k in expected], list(expected.values())).pvalue > 1e-3
@@ -117,7 +117,7 @@ def test_there_is_room_both_ways(program):
     reached = {}
     for name in ("pi_0", "ID habit", "concise, always checks"):
         policy = program.TabledPolicy.of(program.IDEAL_POLICIES[name]).sampled()
-        inside, *outside = program.reached(policy, BENCHMARKS)
+        inside, *outside = program.reached(policy, SEARCH.benchmarks)
         reached[name] = inside.accuracy, program.mean(outside)
     at_id, ood = reached["pi_0"]
     habit, checks = reached["ID habit"], reached["concise, always checks"]

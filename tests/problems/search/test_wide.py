@@ -24,6 +24,11 @@ def optima(analysis):
     return analysis("wide_optima")
 
 
+@pytest.fixture
+def losses(analysis):
+    return analysis("search_optima").LOSSES
+
+
 def test_chances_are_those_of_drawn_solutions(policies):
     cap, draws, rng = 60, 3000, random.Random(0)
     right, wrong_K, others_K = policies.answer_chances(policies.grouped(WIDE_BLIND), 1, 1, cap)
@@ -58,9 +63,9 @@ def test_of_equal_values_at_the_nucleus_each_is_kept_as_often(policies):
     assert kept == pytest.approx([2 / 3, 1 / 9])
 
 
-def test_forward_kl_wants_the_mean_of_the_teachers(policies, optima):
+def test_forward_kl_wants_the_mean_of_the_teachers(policies, optima, losses):
     kind = WIDE.in_distribution(1.0)
-    best = optima.optimum(optima.LOSSES["FwdKL"], kind)
+    best = optima.optimum(losses["FwdKL"], kind)
     blind = policies.first_masses(policies.grouped(WIDE_BLIND))
     expected = 0.98 * policies.prior(kind) + 0.02 * blind
     assert policies.first_masses(best) == pytest.approx(expected, rel=1e-5)
@@ -71,14 +76,14 @@ def test_forward_kl_wants_the_mean_of_the_teachers(policies, optima):
     assert left == pytest.approx(expected / expected.sum(), rel=1e-5)
 
 
-def test_the_documented_ratios_are_the_programs(root, optima):
+def test_the_documented_ratios_are_the_programs(root, optima, losses):
     text = (root / "docs/wide.md").read_text(encoding="utf-8")
     lines = text.partition(f"{optima.TITLES[3]}:\n\n")[2].partition("\n\n")[0].splitlines()[2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert [name for name, *_ in rows] == list(optima.LOSSES)
+    assert [name for name, *_ in rows] == list(losses)
     for name, *cells in rows:
         ratios = [
-            optima.gradient_ratios(optima.LOSSES[name], WIDE.in_distribution(setting))
+            optima.gradient_ratios(losses[name], WIDE.in_distribution(setting))
             for setting in optima.SETTINGS
         ]
         assert cells == [f"{first:.2f}, {check:.2f}" for first, check in ratios]

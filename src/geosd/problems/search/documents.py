@@ -37,7 +37,7 @@ class SearchCorpus:
     """The distribution of the base model's documents.
 
     Attributes:
-        world: Whose questions are asked.
+        world: The world that the questions are drawn from.
         exercises: Probability that a document is a single trial of a given x, whose numbers and
             verdict are learned. In whole solutions a verdict is almost always `;`, and comparing is
             learned late.

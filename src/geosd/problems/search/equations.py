@@ -154,8 +154,6 @@ WIDE = World(
         Benchmark("both", ambiguous=0.40, low=0.05, high=0.60, rare=0.3, values=256),
     ),
 )
-BENCHMARKS, OUT_OF_DISTRIBUTION = SEARCH.benchmarks, SEARCH.outside
-in_distribution = SEARCH.in_distribution
 
 
 def draw_question(benchmark: Benchmark, rng: random.Random) -> Question:
