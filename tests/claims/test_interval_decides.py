@@ -21,7 +21,11 @@ from geosd.reporting.claims_page import interval_words, ledger_frame, ledger_mar
 from geosd.scores.tidy import COLUMNS
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = sorted(ROOT.glob("figures/*/claims*.csv"))
+SHIPPED = sorted(
+    file
+    for shipped in ROOT.glob("figures/*/shipped.json")
+    for file in shipped.parent.glob("claims*.csv")
+)
 NAMES = ("pi_0", "geosd", "fwdkl", "tip")
 
 

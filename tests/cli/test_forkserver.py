@@ -108,6 +108,7 @@ class Site:
 
         until(reads)
         server = server_of(sockets(self.folder)[0])
+        until(lambda: len(children_of(server)) == 1)  # the connection of server_of has ended
         (waiting,) = children_of(server)
         (fork,) = children_of(waiting)
         yield process, server, fork
@@ -123,7 +124,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_a_fork_prints_and_ends_as_a_program_that_starts_by_itself(site: Site) -> None:
-    program = ("geosd", "evaluate", "--study", "nosuch", "--seed", "one")
+    program = ("geosd", "evaluate", "--study", "nosuch", "--variant", "sft", "--seed", "one")
     status, printed, error = site.run(*program)
     assert (status, printed, error) == site.run(*program, **{FOLDER: ""})
     assert status == 2
@@ -132,9 +133,9 @@ def test_a_fork_prints_and_ends_as_a_program_that_starts_by_itself(site: Site) -
 
 
 def test_a_traceback_ends_a_fork_with_status_1(site: Site, tmp_path: Path) -> None:
-    absent = str(tmp_path / "none.csv")
-    program = ("geosd", "merge-claims", "--out", str(tmp_path), "--ledgers", absent)
-    status, printed, error = site.run(*program)
+    names = ("--study", "quick", "--model", "mini-qwen3", "--base", "base_models/mini-qwen3/0")
+    paths = ("--problems", str(tmp_path), "--out", "none", "--scratch", "none")  # a folder
+    status, printed, error = site.run("geosd", "pool", *names, *paths)
     assert (status, printed) == (1, "")
     assert error.startswith("Traceback")
 

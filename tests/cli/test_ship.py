@@ -79,7 +79,8 @@ def hashes(folder: Path) -> dict[str, str]:
 def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path):
     study, path = tmp_path / "quick", tmp_path / "quick/claims.manifest.json"
     shutil.copytree(shipped, study)
-    outputs = {name: sha256(study / name) for name in ("claims.csv", "claims.md")}
+    files = (f"claims.{ending}" for ending in ("csv", "md", "pdf", "svg", "png"))
+    outputs = {name: sha256(study / name) for name in files}
     write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs))
     ship.redraw("quick", tmp_path)
     assert path.exists()

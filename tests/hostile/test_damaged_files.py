@@ -289,7 +289,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
                 "rates", validated, out / "rates.yaml", params
             ),
             "rendered scores.csv": lambda out: render.main(
-                "table_main", STUDY, out, (tables[0],), params
+                "table_main", STUDY, out, (tables[0], tables[1]), params
             ),
             "shipped scores.csv": draw_again,
             "rows.jsonl": lambda out: grade.main(data / "rows.jsonl", out / "rows.jsonl"),

@@ -117,8 +117,11 @@ def test_a_path_of_python_with_any_character_reaches_snakemake_whole(
     assert (tmp_path / "path").read_text() == ":".join(filter(None, ["workflow/logger", given]))
 
 
-def test_an_error_of_snakemake_is_the_status_and_nothing_follows(stand_in, tmp_path):
-    stand_in('echo "$@" >> words; exit 3')
+def test_an_error_of_snakemake_is_the_status_and_nothing_follows(
+    root, stand_in, tmp_path, monkeypatch
+):
+    stand_in(f'echo "$@" >> {tmp_path}/words; exit 3')
+    monkeypatch.chdir(root)  # where params.yaml is
     with pytest.raises(SystemExit) as ended:
         run.main("quick")
     assert ended.value.code == 3
