@@ -15,7 +15,7 @@ from typing import Annotated
 import pandas as pd
 import tyro
 
-from geosd.claims.word import WORDS
+from geosd.claims.finding import WORDS
 from geosd.reporting.tables import markdown_table
 from geosd.scores.tidy import read_tidy
 

@@ -14,9 +14,9 @@ from scipy import stats
 
 from geosd.claims.claim import Claim
 from geosd.claims.evidence import Evidence
+from geosd.claims.finding import ALL_MODELS
 from geosd.claims.judging import judge_claims
 from geosd.claims.metrics import accuracy
-from geosd.claims.word import ALL_MODELS
 
 DRAWS, SEEDS = 3, 12
 UP = Claim("up", "", "", "", "main", [accuracy("geosd") > accuracy("pi_0")])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geosd.claims.claim import Claim
-from geosd.claims.interval import Estimate
+from geosd.claims.estimate import Estimate
 from geosd.claims.judging import ALPHA, JudgedClaim, _holm_levels
 from geosd.claims.metrics import accuracy
 from geosd.scores.statistics import Group

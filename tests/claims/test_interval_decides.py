@@ -14,9 +14,9 @@ import pytest
 from geosd.claims.claim import Claim, near
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence
+from geosd.claims.finding import WORDS
 from geosd.claims.judging import judge_claims
 from geosd.claims.metrics import ID, accuracy, gain, strongest
-from geosd.claims.word import WORDS
 from geosd.reporting.claims_page import interval_words, ledger_frame, ledger_markdown
 from geosd.scores.tidy import COLUMNS
 

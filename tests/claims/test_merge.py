@@ -11,11 +11,11 @@ import pytest
 from geosd.claims.claim import Claim
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence
+from geosd.claims.finding import COSTS
 from geosd.claims.judging import judge_claims, without_words
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
-from geosd.claims.word import COSTS
 from geosd.cli import claims
 from geosd.config import load, resolve, settings
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger

@@ -10,10 +10,10 @@ from scipy import stats
 
 from geosd.claims.claim import Claim, Comparison, near
 from geosd.claims.evidence import Evidence, VariantRuns
+from geosd.claims.finding import ALL_MODELS
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import SECTIONS, ledger
 from geosd.claims.metrics import ID, accuracy, drift, gain, mismatch, strongest
-from geosd.claims.word import ALL_MODELS
 from geosd.scores.statistics import holm
 from geosd.scores.tidy import COLUMNS
 

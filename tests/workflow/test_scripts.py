@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import snakemake
 
-from geosd.claims.word import WORDS
+from geosd.claims.finding import WORDS
 from geosd.reporting.claims_page import MARKS
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from geosd.claims.claim import Claim
+from geosd.claims.estimate import Estimate, estimate
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
-from geosd.claims.interval import Estimate, estimate
-from geosd.claims.word import ALL_MODELS, COSTS, NO_STUDY, WORDS, Finding
+from geosd.claims.finding import ALL_MODELS, COSTS, NO_STUDY, WORDS, Finding
 
 ALPHA = 0.05
 """Largest chance that a row has a wrong word; of a primary claim, that any of its models' rows."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from geosd.claims.claim import Claim
-from geosd.claims.word import NO_STUDY, NOT_JUDGED, Finding
+from geosd.claims.finding import NO_STUDY, NOT_JUDGED, Finding
 from geosd.scores.tidy import COLUMNS, read_tidy
 
 NUMBERS = ("effect", "low", "high", "confidence", "claimed_from", "claimed_to", "paper_effect")

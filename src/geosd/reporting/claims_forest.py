@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from geosd.claims.word import ALL_MODELS
+from geosd.claims.finding import ALL_MODELS
 from geosd.reporting.figures import PAGE_IN, SHADE, legend_below, themed
 
 COLOURS = {"agrees": "#00694e", "opposite": "#a33c00", "too small to tell": "#777777"}

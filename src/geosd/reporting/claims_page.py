@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geosd.claims.finding import ALL_MODELS, NOT_JUDGED, WORDS, Finding
 from geosd.claims.metrics import unit_of_metric
-from geosd.claims.word import ALL_MODELS, NOT_JUDGED, WORDS, Finding
 from geosd.files import atomic_write, write_text
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy import COLUMNS

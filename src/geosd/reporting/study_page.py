@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.claims.word import NOT_JUDGED
+from geosd.claims.finding import NOT_JUDGED
 from geosd.models.architectures import published_architectures
 from geosd.reporting.claims_page import (
     FOREST,

@@ -57,7 +57,7 @@ states, a response position of a rollout of pi_0, with p = student and q = teach
     top_token              j* = argmax q
     q_star, p_star         teacher's and student's mass on j*
     gradient_<divergence>  norm of its gradient with respect to the student's logits
-claims, a claim of the paper on a model (`geosd.claims.word.Finding`)
+claims, a claim of the paper on a model (`geosd.claims.finding.Finding`)
 
 Benchmarks weigh equally in OOD averages, as in the paper; "majority_accuracy" is conditioned on C,
 so there each problem counts once.

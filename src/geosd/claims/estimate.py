@@ -25,7 +25,7 @@ Terms = Sequence[tuple[float, Quantity, pd.Series]]
 class Estimate:
     """The value of a comparison's a - b on a study.
 
-    What `geosd.claims.word.Finding` has too means the same there.
+    What `geosd.claims.finding.Finding` has too means the same there.
 
     Attributes:
         groups: Independent samples whose means add up to the value.
