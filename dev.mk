@@ -25,7 +25,7 @@ test-core:  ## the core alone, and GeoSD inside TRL, in an environment of its ow
 	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)
 
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
-	.venv-vllm/bin/python -m pytest -s tests/sampling/test_installed_vllm.py tests/cli/test_gpu_weight_sync.py
+	.venv-vllm/bin/python -m pytest -s tests/sampling/test_installed_vllm.py tests/benchmarks/test_gpu_weight_sync.py
 
 test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
 	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py
@@ -57,7 +57,7 @@ schema: .venv/installed  ## write the JSON schema of params.yaml, and the list o
 	$(BIN)/python -m geosd.config outputs
 
 gpu-check:  ## bf16 against fp32, vLLM's weights, full-size updates, on this machine; needs torch and transformers
-	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) -m geosd gpu-check
+	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) benchmarks/gpu/gpu_check.py
 
 base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_models/ lacks; -j2 makes two at a time
 	@cd base_models && sha256sum */*/*.* > SHA256SUMS

@@ -100,7 +100,6 @@ WRITES_NOTHING = {
     "conformance",
     "doctor",
     "extras",
-    "gpu-check",
     "plan",
     "stale",
     "summary",

@@ -24,7 +24,7 @@ GROUPS = {
     "look": "summary preview figures report stale unused",
     "share": "capsule verify publish restore dvc-commit dvc-metrics redraw results-page"
     " merge-claims transfer",
-    "develop": "accept base-model conformance extras gpu-check",
+    "develop": "accept base-model conformance extras",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
     " evaluate runs analyse states alignment drift-over-steps claims render"
     " environment front-page ship remove-weights",
@@ -51,7 +51,7 @@ ELSEWHERE = {
 }
 """Programs that are no `main` of a module of their name, but functions in another module."""
 
-ALONE = ("conformance", "gpu-check")
+ALONE = ("conformance",)
 """Programs that read their own arguments: no package but what they check is needed."""
 
 

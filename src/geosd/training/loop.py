@@ -46,7 +46,7 @@ from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun
 
-if TYPE_CHECKING:  # `geosd gpu-check` takes a step where neither pandas nor DVCLive is
+if TYPE_CHECKING:  # `make gpu-check` takes a step where neither pandas nor DVCLive is
     from geosd.training.step_log import StepLog
 
 Scalars = dict[str, Tensor]

@@ -5,7 +5,7 @@ own, on one device, in shards of one (fp32 masters, bf16 compute). Where a model
 takes fewer of its blocks, and says so. Where vLLM is installed, it gets new weights and must sample
 from these. Without CUDA it checks the numerics on the CPU. Writes Markdown, and the same as JSON.
 
-    geosd gpu-check --out docs/measurements
+    python benchmarks/gpu/gpu_check.py --out docs/measurements
 """
 
 import argparse
@@ -21,9 +21,9 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from synthetic_update import METHODS, SyntheticBatch, assemble_synthetic_run
 from torch import Tensor
 
-from geosd.cli.synthetic_update import METHODS, SyntheticBatch, assemble_synthetic_run
 from geosd.costs.update_operations import projection_sizes
 from geosd.files import write_text
 from geosd.models.architectures import Architecture, architecture
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     name = torch.cuda.get_device_name(device) if cuda else "CPU"
     found: dict[str, Any] = {"device": name, "torch": torch.__version__}
     if cuda and importlib.util.find_spec("vllm") is not None:
-        from geosd.cli.gpu_weight_sync import weight_sync  # before this process fills the GPU
+        from gpu_weight_sync import weight_sync  # before this process fills the GPU
 
         found["weight_sync"] = weight_sync(architecture(MODELS[0]), device)
     with alone(device) as ranks:
@@ -242,3 +242,7 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
     """Lines of a table, numbers to the right, and an empty line."""
     align = ["---", *["---:"] * (len(columns) - 1)]
     return [f"| {' | '.join(cells)} |" for cells in (columns, align, *rows)] + [""]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

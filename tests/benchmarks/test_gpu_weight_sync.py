@@ -4,12 +4,12 @@ import importlib.util
 import os
 from types import SimpleNamespace
 
+import gpu_weight_sync
 import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from geosd.cli import gpu_weight_sync
 from geosd.models.architectures import Architecture
 from geosd.sampling.vllm_engine import StartedEngine
 
