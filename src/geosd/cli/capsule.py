@@ -31,12 +31,7 @@ from geosd.problems.grading import judge_response
 from geosd.problems.records import read_problems
 from geosd.problems.sources import encoding_of, get_data_source
 from geosd.provenance.manifest import MANIFEST, read_manifest
-from geosd.reporting.shipping import (
-    NOT_KEPT,
-    changed_files,
-    read_shipped,
-    source_tables,
-)
+from geosd.reporting import shipping
 from geosd.scores.score_table import Run, read_samples
 from geosd.scores.tidy import read_tidy
 
@@ -64,7 +59,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """
     resolved = resolve(load(params), study)
     figures, folders = Path("figures") / study, RunFolders(resolved)
-    shipped = read_shipped(figures)
+    shipped = shipping.read_shipped(figures)
     rows = folders.rows()
     opened = {}
     for row in rows:
@@ -77,7 +72,9 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         Path(folder) for row in rows for folder in (row.train, row.evaluate, row.pool) if folder
     }
     files = {params, *Path(RESULTS, study).glob("runs*"), *map(Path, ("LICENSE", "CITATION.cff"))}
-    files |= {f for folder in whole for f in folder.rglob("*") if f.suffix[1:] not in NOT_KEPT}
+    files |= {
+        f for folder in whole for f in folder.rglob("*") if f.suffix[1:] not in shipping.NOT_KEPT
+    }
     files |= {f for folder in runs for f in folder.iterdir() if f.suffix in KEPT}
     files |= {Path(row.base, MANIFEST) for row in rows}
     kept = sorted(
@@ -146,14 +143,16 @@ def verify(capsule: Annotated[Path, tyro.conf.Positional]) -> int:
             if entity.get("name") == OPENS_THOUGHT
         }
         figures = Path("figures") / study
-        shipped = read_shipped(figures)
-        if changed := changed_files(figures, shipped.files | shipped.inputs):
+        shipped = shipping.read_shipped(figures)
+        if changed := shipping.changed_files(figures, shipped.files | shipped.inputs):
             raise DamagedFileError(f"{capsule}: {changed[0]} is not what was shipped.{_HINT}")
         print(f"{len(entities['./']['hasPart'])} files have the hashes that the capsule lists.")
         sound = _report("samples have another verdict", _regraded(study, opened))
         sound &= _report("tidy tables are others", _analysed_again(study, figures))
         redraw(study, Path("figures"))
-        sound &= _report("files of outputs are others", changed_files(figures, shipped.files))
+        sound &= _report(
+            "files of outputs are others", shipping.changed_files(figures, shipped.files)
+        )
         now = {name: version(name) for name in shipped.packages}
         if now != shipped.packages:
             print(f"They were made with {shipped.packages}, and are compared with {now}.")
@@ -227,7 +226,7 @@ def _analysed_again(study: str, figures: Path) -> Iterator[str]:
     recipe = read_manifest(Path(RESULTS, study, "analyse"))["settings"]
     runs = {Run(row.model, row.variant, row.seed, row.draw): row for row in rows}
     tables, _ = analysed(runs, recipe)
-    kept = source_tables(figures)
+    kept = shipping.source_tables(figures)
     for name in sorted(kept.keys() & tables.keys()):
         text = tables[name].to_csv(index=False)
         Path(f"{name}.csv").write_text(text, encoding="utf-8")

@@ -15,19 +15,7 @@ from geosd.files import DamagedFileError, write_text
 from geosd.provenance.code import code_of
 from geosd.provenance.manifest import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
-from geosd.reporting.shipping import (
-    IGNORE,
-    MANIFEST,
-    NOT_KEPT,
-    PACKAGES,
-    ShippedManifest,
-    changed_files,
-    hashes_of,
-    read_shipped,
-    ship_tidy_tables,
-    shows_all,
-    source_tables,
-)
+from geosd.reporting import shipping
 from geosd.reporting.specs import output_modules, output_specs, render
 from geosd.reporting.study_page import caption_markdown
 from geosd.scores.tidy import COLUMNS, read_tidy
@@ -69,7 +57,7 @@ def main(
     known = [name for name in resolved.outputs if name == CLAIMS or name in output_specs()]
     # As the manifest holds them: what is drawn now is what is drawn from it later.
     outputs = json.loads(json.dumps({name: settings_of(name, resolved) for name in known}))
-    ship_tidy_tables(tidy, folder)
+    shipping.ship_tidy_tables(tidy, folder)
     write_outputs(study, resolved.overlay.about, outputs, folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {len(known)} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results*")
@@ -85,8 +73,8 @@ def redraw(study: str, figures: Path = Path("figures")) -> None:
         ValueError: The study is not shipped, or a tidy table is not the one that was shipped.
     """
     folder = figures / study
-    shipped = read_shipped(folder)
-    if changed := changed_files(folder, shipped.inputs):
+    shipped = shipping.read_shipped(folder)
+    if changed := shipping.changed_files(folder, shipped.inputs):
         raise ValueError(
             f"{folder / changed[0]} is not the tidy table that was shipped: its SHA-256 is not that"
             " of the manifest.\nHint: take it from git again, or run `make ship` where the study"
@@ -102,10 +90,10 @@ def write_outputs(
 
     `about` says what the study is for; `outputs` has the settings of each.
     """
-    sources = source_tables(folder)
+    sources = shipping.source_tables(folder)
     tables = {tidy: read_tidy(tidy, path) for tidy, path in sources.items()}
     made = [folder / ".gitignore"]
-    write_text(made[0], IGNORE)
+    write_text(made[0], shipping.IGNORE)
     for name, settings in outputs.items():
         if name == CLAIMS:
             made += _judge_anew(study, tables, settings, folder)
@@ -118,21 +106,23 @@ def write_outputs(
         made += render(name, reads, settings, folder)
         shown = [sources[tidy] for tidy in reads if tidy in sources]
         caption = caption_markdown(name, settings.get("models", ()), shown, folder)
-        if not all(shows_all(table, settings) for table in reads.values()):
-            listed = f"that [{MANIFEST}]({MANIFEST}) lists under `{name}`"
+        if not all(shipping.shows_all(table, settings) for table in reads.values()):
+            listed = f"that [{shipping.MANIFEST}]({shipping.MANIFEST}) lists under `{name}`"
             caption = f"{caption.rstrip()}\nIt shows the rows of the models and runs {listed}.\n"
         made.append(folder / f"{name}.caption.md")
         write_text(made[-1], caption)
-    manifest = ShippedManifest(
+    manifest = shipping.ShippedManifest(
         study=study,
         about=about,
         outputs=dict(outputs),
-        packages={name: version(name) for name in PACKAGES},
+        packages={name: version(name) for name in shipping.PACKAGES},
         code=code_hashes(outputs),
-        inputs=hashes_of(folder, sources.values()),
-        files=hashes_of(folder, (path for path in made if path.suffix[1:] not in NOT_KEPT)),
+        inputs=shipping.hashes_of(folder, sources.values()),
+        files=shipping.hashes_of(
+            folder, (path for path in made if path.suffix[1:] not in shipping.NOT_KEPT)
+        ),
     )
-    write_text(folder / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
+    write_text(folder / shipping.MANIFEST, manifest.model_dump_json(indent=1) + "\n")
 
 
 def _judge_anew(

@@ -9,13 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from geosd.claims.published import paper_family, published_number
-from geosd.reporting.figures import (
-    figure_of,
-    independent_values,
-    legend_below,
-    mean_point,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import frame_of, plane
 from geosd.reporting.method_style import BACKGROUND, EMPHASIZED, method, ordered
 from geosd.reporting.run_accuracies import sweep_gains
@@ -53,15 +47,18 @@ def published_gains(model: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", ID, OOD_AVERAGE])
 
 
-@themed
+@figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_frontier`: OOD gain against ID gain of every method, beside the paper's."""
     points = [{"run": v, "variant": v} for v in ordered(methods) if v != "pi_0"]
-    gains = {m: independent_values(sweep_gains(scores, m, points), ID, OOD_AVERAGE) for m in models}
+    gains = {
+        m: figures.independent_values(sweep_gains(scores, m, points), ID, OOD_AVERAGE)
+        for m in models
+    }
     published = {model: published_gains(model) for model in models}
     low, high = frame_of(pd.concat([*gains.values(), *published.values()]), math.inf)
     down = math.ceil(len(models) / ACROSS)
-    figure = figure_of(models, 0.5 + 1.85 * down)
+    figure = figures.figure_of(models, 0.5 + 1.85 * down)
     grid = figure.subplots(down, min(ACROSS, len(models)), squeeze=False, sharex=True, sharey=True)
     for model, axes in zip(models, grid.flat, strict=False):
         plane(axes, low, high)
@@ -73,7 +70,7 @@ def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
         axes.remove()
     grid[0, 0].text(0, high[1], " gains on both", color="#2F6B2F", va="top")
     shown = set().union(*(table["variant"] for table in gains.values()))
-    legend_below(figure, _handles(shown, any(map(len, published.values()))))
+    figures.legend_below(figure, _handles(shown, any(map(len, published.values()))))
     return figure
 
 
@@ -81,7 +78,7 @@ def _points(axes: Axes, gains: pd.DataFrame, published: pd.DataFrame) -> None:
     """Mark the means of all methods, those of the paper's text in colour, and the paper's."""
     for name, of_method in gains.groupby("variant", sort=False):
         look = {} if name in NAMED else {"color": BACKGROUND, "zorder": 2}
-        mean_point(axes, of_method[ID], of_method[OOD_AVERAGE], method(name), **look)
+        figures.mean_point(axes, of_method[ID], of_method[OOD_AVERAGE], method(name), **look)
     means = gains.groupby("variant")[[ID, OOD_AVERAGE]].mean()
     for name, *there in published.itertuples(index=False):
         look = method(name)

@@ -9,17 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from geosd.reporting.figures import (
-    MARKER,
-    PAGE_IN,
-    independent_values,
-    label_line_ends,
-    labels_with_rates,
-    legend_below,
-    method_lines,
-    panel_title,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.method_style import DASHED, DIVERGENCES, method
 from geosd.reporting.specs import OutputSpec
 from geosd.scores.state_table import bin_states_by_overlap, states_of_model
@@ -44,7 +34,7 @@ BINS = 20
 """Bins of overlap from 0 to 1."""
 
 
-@themed
+@figures.themed
 def plot(
     states: pd.DataFrame,
     drift_over_steps: pd.DataFrame,
@@ -53,7 +43,7 @@ def plot(
     learning_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
     """Plot `figure_mechanism`: gradient norm against overlap, drift over steps; a row a model."""
-    figure = Figure(figsize=(PAGE_IN, 0.25 + 2.1 * len(models)), layout="constrained")
+    figure = Figure(figsize=(figures.PAGE_IN, 0.25 + 2.1 * len(models)), layout="constrained")
     layout = [row for m in models for row in ([f"n {m}", f"B {m}"], [f"A {m}", f"B {m}"])]
     panels = figure.subplot_mosaic(layout, height_ratios=[1.3, 5] * len(models))
     runs = drift_over_steps[drift_over_steps["variant"].isin(methods)]
@@ -62,19 +52,19 @@ def plot(
         of_model = states_of_model(states, model)
         handles = _norms(panels[f"A {model}"], bin_states_by_overlap(of_model, BINS))
         _counts(panels[f"n {model}"], of_model, panels[f"A {model}"].get_xlim())
-        panel_title(panels[f"n {model}"], "A", model)
-        panel_title(panels[f"B {model}"], "B", model)
-        drifts[model] = independent_values(runs[runs["model"] == model], "value")
+        figures.panel_title(panels[f"n {model}"], "A", model)
+        figures.panel_title(panels[f"B {model}"], "B", model)
+        drifts[model] = figures.independent_values(runs[runs["model"] == model], "value")
         axes = panels[f"B {model}"]
-        method_lines(axes, drifts[model].sort_values("step"), "step", "value", methods)
+        figures.method_lines(axes, drifts[model].sort_values("step"), "step", "value", methods)
         for line in axes.lines:
             line.set_marker("")
         axes.set(xlabel="updates", ylabel="Fisher-Rao distance from π₀ (rad)", xlim=(0, None))
         axes.set_ylim(bottom=0)
-    legend_below(figure, handles, handlelength=2.2)
+    figures.legend_below(figure, handles, handlelength=2.2)
     for model, values in drifts.items():
-        labels = labels_with_rates(learning_rates[model])
-        label_line_ends(panels[f"B {model}"], values, "step", "value", labels)
+        labels = figures.labels_with_rates(learning_rates[model])
+        figures.label_line_ends(panels[f"B {model}"], values, "step", "value", labels)
     return figure
 
 
@@ -102,7 +92,7 @@ def _norms(axes: Axes, binned: pd.DataFrame) -> dict[str, Line2D]:
         low, middle, high = quartiles.unstack().reindex(range(lowest, BINS)).to_numpy().T
         at = binned.groupby(numbers)["mean_overlap"].first().reindex(range(lowest, BINS))
         axes.fill_between(at, low, high, color=look.colour, alpha=0.16, lw=0)
-        line = {"color": look.colour, "marker": look.marker, "lw": 1.2, **MARKER}
+        line = {"color": look.colour, "marker": look.marker, "lw": 1.2, **figures.MARKER}
         line["ls"] = (0, DASHED) if name == "revkl" else "-"
         (handles[DIVERGENCES[name]],) = axes.plot(at, middle, **line)
     axes.set(xlim=(min(lowest / BINS, 1 - 1 / BINS), 1), ylabel="gradient norm at the logits")

@@ -15,12 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from geosd.reporting.figures import (
-    PAGE_IN,
-    label_line_ends,
-    panel_title,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.method_style import DIVERGENCES, method, text_colour
 from geosd.reporting.specs import OutputSpec
 
@@ -88,10 +83,10 @@ def two_token_states(certainty: float, points: int = 400) -> tuple[Array, Array]
     return np.stack([mass, 1 - mass], -1), np.array([certainty, 1 - certainty])
 
 
-@themed
+@figures.themed
 def plot() -> Figure:
     """Plot `figure_overview`: weight and pull of each divergence, and the circle of roots."""
-    figure = Figure(figsize=(PAGE_IN, 2.0), layout="constrained")
+    figure = Figure(figsize=(figures.PAGE_IN, 2.0), layout="constrained")
     weights, norms, circle = figure.subplots(1, 3, width_ratios=(1.3, 0.9, 1.1))
     p, q = two_token_states(CERTAINTY)
     overlap = state_overlap(p, q)
@@ -107,12 +102,12 @@ def plot() -> Figure:
     ):
         axes.set(xlim=(0, 1), xlabel="overlap Σ √(pq)", ylabel=label)
         axes.set_ylim(bottom=0)
-        panel_title(axes, letter)
+        figures.panel_title(axes, letter)
     _circle(circle)
-    panel_title(circle, "B")
+    figures.panel_title(circle, "B")
     names = {name: DIVERGENCES["hellinger" if name == "geosd" else name] for name in WEIGHTS}
     table = pd.DataFrame(ends, columns=["variant", "overlap", "weight"])
-    label_line_ends(weights, table, "overlap", "weight", names)
+    figures.label_line_ends(weights, table, "overlap", "weight", names)
     return figure
 
 

@@ -6,14 +6,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import (
-    figure_of,
-    independent_values,
-    label_line_ends,
-    labels_with_rates,
-    method_lines,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.method_style import ordered
 from geosd.reporting.run_accuracies import sweep_gains
 from geosd.reporting.specs import OutputSpec, SweepPoints
@@ -44,10 +37,10 @@ def privilege_changes(
     runs = sweep_gains(scores, model, points, [OOD_AVERAGE]).rename(columns={OOD_AVERAGE: "change"})
     swept = runs[runs.groupby("variant")["run"].transform("nunique") > 1].dropna()
     swept = swept.assign(privilege=100 * swept["privilege"].astype(float))
-    return independent_values(swept.drop(columns="run"), "change")
+    return figures.independent_values(swept.drop(columns="run"), "change")
 
 
-@themed
+@figures.themed
 def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
@@ -56,18 +49,18 @@ def plot(
 ) -> Figure:
     """Plot `figure_privilege`: OOD change against the share of the solution that is revealed."""
     sweeps = {model: privilege_changes(scores, model, points[model]) for model in models}
-    figure = figure_of(models, 2.0)
+    figure = figures.figure_of(models, 2.0)
     panels = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
     for axes, (model, sweep) in zip(panels, sweeps.items(), strict=True):
         shares = sorted(sweep["privilege"].unique())
         # The base model's line ends with the data, where the labels begin.
         axes.plot([shares[0] - 4, shares[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
-        method_lines(axes, sweep, "privilege", "change", ordered(sweep["variant"]))
+        figures.method_lines(axes, sweep, "privilege", "change", ordered(sweep["variant"]))
         axes.set_xticks(shares, [f"{share:g}" for share in shares])
         axes.set_xlim(left=shares[0] - 4)
         axes.set(title=model, xlabel="solution revealed to the teacher (%)")
     panels[0].set_ylabel("OOD change from π₀ (points)")
     for axes, (model, sweep) in zip(panels, sweeps.items(), strict=True):
-        labels = labels_with_rates(learning_rates[model])
-        label_line_ends(axes, sweep, "privilege", "change", labels)
+        labels = figures.labels_with_rates(learning_rates[model])
+        figures.label_line_ends(axes, sweep, "privilege", "change", labels)
     return figure

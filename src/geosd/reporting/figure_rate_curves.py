@@ -13,14 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
-from geosd.reporting.figures import (
-    PAGE_IN,
-    SHADE,
-    independent_values,
-    legend_below,
-    mean_line,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import FRAME
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import short_rate
@@ -50,7 +43,7 @@ ACROSS = 5
 RING = {"ls": "", "marker": "o", "ms": 5.5, "mfc": "none", "mec": "black", "mew": 0.7}
 
 
-@themed
+@figures.themed
 def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
@@ -64,7 +57,7 @@ def plot(
     variants = ordered(changes["variant"])
     across = min(ACROSS, len(variants))
     down = math.ceil(len(variants) / across)
-    figure = Figure(figsize=(PAGE_IN, 0.4 + 1.75 * down), layout="constrained")
+    figure = Figure(figsize=(figures.PAGE_IN, 0.4 + 1.75 * down), layout="constrained")
     panels = figure.subplots(2 * down, across, squeeze=False, sharex=True, sharey=True)
     blocks = panels.reshape(down, 2, across).transpose(0, 2, 1).reshape(-1, 2)
     for block, name in zip(blocks, variants, strict=False):
@@ -80,11 +73,11 @@ def plot(
         axes.set_xlabel("learning rate")
         axes.tick_params(labelbottom=True)
     for axes in blocks[: len(variants)].flat:
-        axes.axhspan(-FRAME - 2, -COLLAPSE, color=SHADE, lw=0, zorder=0)
+        axes.axhspan(-FRAME - 2, -COLLAPSE, color=figures.SHADE, lw=0, zorder=0)
         axes.set_ylim(-FRAME - 2, FRAME)
     handles["selected rate"] = Line2D([], [], **RING)
-    handles["collapse"] = Patch(color=SHADE)
-    legend_below(figure, handles, handlelength=2.4)
+    handles["collapse"] = Patch(color=figures.SHADE)
+    figures.legend_below(figure, handles, handlelength=2.4)
     return figure
 
 
@@ -111,9 +104,11 @@ def _curves(axes: Axes, changes: pd.DataFrame, models: Sequence[str]) -> dict[st
     looks = zip(models, shades, cycle("osD"), cycle(("-", "--", ":")), strict=False)
     handles = {}
     for model, shade, marker, dashes in looks:
-        values = independent_values(changes[changes["model"] == model], "change")
+        values = figures.independent_values(changes[changes["model"] == model], "change")
         line = {"color": shade, "marker": marker, "ms": 2.6, "lw": 0.9, "ls": dashes, "mew": 0}
-        mean_line(axes, values.sort_values("learning_rate"), "learning_rate", "change", **line)
+        figures.mean_line(
+            axes, values.sort_values("learning_rate"), "learning_rate", "change", **line
+        )
         handles[model] = Line2D([], [], **line)
         means = values.groupby("learning_rate")["change"].mean()
         far = means.index[means < -FRAME]

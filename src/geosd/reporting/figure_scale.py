@@ -9,17 +9,7 @@ from matplotlib.ticker import NullLocator
 
 from geosd.models.architectures import TINY_MODELS, architecture, dimensions
 from geosd.problems.search.documents import VOCABULARY
-from geosd.reporting.figures import (
-    HALF_IN,
-    independent_values,
-    legend_below,
-    mean_line,
-    method_handles,
-    method_line,
-    panel_title,
-    signed,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.specs import OutputSpec
@@ -71,26 +61,28 @@ def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFra
     return rows.rename(columns={"value": "accuracy"}).assign(size=rows["model"].map(sizes))
 
 
-@themed
+@figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_scale`: ID and OOD accuracy of pi_0 and geosd over models of growing size."""
     runs = ladder_accuracies(scores, models)
-    figure = Figure(figsize=(HALF_IN, 3.0), layout="constrained")
+    figure = Figure(figsize=(figures.HALF_IN, 3.0), layout="constrained")
     panels = figure.subplots(2, 1, sharex=True)
     titles = {ID: "ID", OOD_AVERAGE: "OOD average"}
     for axes, letter, (benchmark, title) in zip(panels, "AB", titles.items(), strict=True):
-        values = independent_values(runs[runs["benchmark"] == benchmark], "accuracy")
+        values = figures.independent_values(runs[runs["benchmark"] == benchmark], "accuracy")
         for name, of_method in values.groupby("variant"):
-            mean_line(axes, of_method, "size", "accuracy", (0, 100), **method_line(name))
+            figures.mean_line(
+                axes, of_method, "size", "accuracy", (0, 100), **figures.method_line(name)
+            )
         _gains(axes, values)
-        panel_title(axes, letter, title)
+        figures.panel_title(axes, letter, title)
         axes.set(ylabel=f"{accuracy_name(scores)} (%)", xscale="log")
         axes.margins(x=0.08)
     sizes = sorted(runs["size"].unique())
     axes.set_xticks(sizes, [short_count(size) for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("parameters")
-    legend_below(figure, method_handles(COMPARED), handlelength=2.2)
+    figures.legend_below(figure, figures.method_handles(COMPARED), handlelength=2.2)
     return figure
 
 
@@ -101,7 +93,7 @@ def _gains(axes: Axes, values: pd.DataFrame) -> None:
     axes.set_ylim(low, high + 0.14 * (high - low))
     for size, gain in (means["geosd"] - means["pi_0"]).items():
         axes.annotate(
-            signed(gain),
+            figures.signed(gain),
             (size, 0.99),
             xycoords=("data", "axes fraction"),
             ha="center",

@@ -5,14 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import (
-    PAGE_IN,
-    coloured,
-    independent_values,
-    label_line_ends,
-    method_lines,
-    themed,
-)
+from geosd.reporting import figures
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
@@ -30,31 +23,33 @@ SETTINGS_NOTE = (
 )
 
 
-@themed
+@figures.themed
 def plot(gains: Mapping[str, pd.DataFrame]) -> Figure:
     """Plot `figure_transfer`: OOD gains left, ID gains right, a row for each choice of rates.
 
     `gains` has a table for each choice, with `setting`, `variant` and a column for each benchmark.
     """
-    figure = Figure(figsize=(PAGE_IN, 0.1 + 2.1 * len(gains)), layout="constrained")
+    figure = Figure(figsize=(figures.PAGE_IN, 0.1 + 2.1 * len(gains)), layout="constrained")
     panels = figure.subplots(len(gains), 2, squeeze=False, sharex=True, sharey="col")
     variants = ordered(name for runs in gains.values() for name in runs["variant"])
     keys = ["setting", "variant", "seed", *LABELS]
-    units = {choice: independent_values(runs[keys], *LABELS) for choice, runs in gains.items()}
+    units = {
+        choice: figures.independent_values(runs[keys], *LABELS) for choice, runs in gains.items()
+    }
     for row, (choice, values) in zip(panels, units.items(), strict=True):
         row[0].set_title(choice)
         for axes, (benchmark, label) in zip(row, LABELS.items(), strict=True):
             settings = sorted(values["setting"].unique())
             axes.plot([settings[0], settings[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
-            method_lines(axes, values, "setting", benchmark, variants)
+            figures.method_lines(axes, values, "setting", benchmark, variants)
             axes.set_xticks(settings)
             axes.set_ylabel(f"{label} gain over π₀ (points)")
     for axes in panels[-1]:
         axes.set_xlabel("conflict between ID and OOD problems")
-    grey = [name for name in variants if name not in coloured(variants)]
+    grey = [name for name in variants if name not in figures.coloured(variants)]
     for row, values in zip(panels, units.values(), strict=True):
         for axes, benchmark in zip(row, LABELS, strict=True):
-            label_line_ends(axes, values, "setting", benchmark, grey=grey)
+            figures.label_line_ends(axes, values, "setting", benchmark, grey=grey)
     return figure
 
 
