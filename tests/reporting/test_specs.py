@@ -7,25 +7,25 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from geosd.claims.ledger import ledger
-from geosd.reporting.specs import OutputSpec, output_kind, output_modules, output_specs
+from geosd.reporting.specs import output_kind, output_modules, output_specs
 
 SOURCE = """from geosd.reporting.specs import OutputSpec
-SPEC = OutputSpec(title="a", caption="b", reads=("scores",))
+SPEC = OutputSpec(title="a", caption="b", protocol=("training.top_k",))
+def plot(scores, top_k, models, shown=3):
+    pass
 """
 
 
 @pytest.mark.parametrize("name", output_specs())
-def test_arguments_are_what_is_declared(name):
-    module = importlib.import_module(f"geosd.reporting.{name}")
-    assert module.SPEC == output_specs()[name]
-    declared = [
-        *output_specs()[name].reads,
-        *(w.rpartition(".")[2] for w in output_specs()[name].settings),
-    ]
+def test_a_declaration_is_read_as_the_module_has_it(name):
+    module, spec = importlib.import_module(f"geosd.reporting.{name}"), output_specs()[name]
+    assert module.SPEC == replace(spec, reads=(), settings=())
+    declared = [*spec.reads, *(word.rpartition(".")[2] for word in spec.settings)]
     function = inspect.signature(getattr(module, output_kind(name).function))
     needed = [p.name for p in function.parameters.values() if p.default is p.empty]
     assert sorted(needed) == sorted(declared)
@@ -53,20 +53,19 @@ def test_declarations_are_read_without_importing_what_draws():
 def test_a_module_that_declares_nothing_is_none_of_them(tmp_path):
     (tmp_path / "table_plain.py").write_text("X = 1\n")
     (tmp_path / "figure_new.py").write_text(SOURCE)
-    assert dict(output_specs(tmp_path)) == {"figure_new": OutputSpec("a", "b", ("scores",))}
+    [(name, spec)] = output_specs(tmp_path).items()
+    assert (name, spec.title, spec.reads) == ("figure_new", "a", ("scores",))
+    assert spec.settings == ("protocol.training.top_k", "models")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         (SOURCE.replace('"a"', "open('x').read()"), "SPEC cannot be read"),
-        (
-            SOURCE.replace("scores", "scoers"),
-            "'scoers' is no tidy file; there are scores, habits, drift",
-        ),
-        (SOURCE.replace("reads", "raeds"), "raeds"),
-        (SOURCE.replace('("scores",)', '"scores"'), "reads is 'scores'; allowed is texts"),
-        (SOURCE.replace("OutputSpec(title", "dict(title"), "no call of OutputSpec"),
+        (SOURCE.replace("protocol", "protokol"), "protokol"),
+        (SOURCE.replace('("training.top_k",)', '"training.top_k"'), "protocol.* valid tuple"),
+        (SOURCE.replace('"b"', '""'), "caption.* at least 1 character"),
+        (SOURCE.replace("plot", "draw"), "'plot'.* a function plot"),
         ("SPEC = OutputSpec(", "SPEC cannot be read"),
     ],
 )

@@ -21,8 +21,6 @@ SPEC = OutputSpec(
     and ranks are fixed once, by π₀'s rollouts and by π₀ with the solution, so a rank is the same
     token for every checkpoint of both methods. The same masses by the ranks of the live teacher
     stand beside these in alignment.csv.""",
-    reads=("alignment",),
-    settings=("models", "methods", "learning_rates"),
     trained=("fwdkl", "geosd"),
     paper="Figure alignment",
 )

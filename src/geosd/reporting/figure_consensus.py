@@ -24,8 +24,6 @@ SPEC = OutputSpec(
     bin. Bins of fewer than ten problems are not drawn, problems without any answer have no
     majority. Of more than five methods those without a colour are grey lines, without intervals in
     A and C.""",
-    reads=("consensus",),
-    settings=("models", "methods"),
     paper="Figure consensus",
     one_of=("pi_0", "sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"),
     needs=("benchmarks",),

@@ -15,8 +15,6 @@ SPEC = OutputSpec(
     title="coverage out of distribution",
     caption="""Share of problems out of distribution that one of k samples solves (pass@k),
     averaged over the benchmarks, on one scale for all models.""",
-    reads=("scores",),
-    settings=("models", "methods"),
     needs=("benchmarks",),
 )
 

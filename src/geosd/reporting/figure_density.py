@@ -23,8 +23,6 @@ SPEC = OutputSpec(
     same token, at every response position of one rollout of π₀ on each training problem; density
     on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region q ≥
     0.8, p ≤ 0.1; above each panel stands its share of all positions, n.""",
-    reads=("states",),
-    settings=("models",),
     paper="Figure overlap_density",
 )
 

@@ -21,8 +21,6 @@ SPEC = OutputSpec(
     caption="""Each method's gain over the base model out of distribution against its gain in
     distribution, paired by seed. A method in the shaded quadrant gains on both.{ Open points are
     the paper's, an arrow leads from each to the same method here.}""",
-    reads=("scores",),
-    settings=("models", "methods"),
     paper="Figure frontier",
     compares=("pi_0",),
     besides=("pi_0",),

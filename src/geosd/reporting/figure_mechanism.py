@@ -22,8 +22,6 @@ SPEC = OutputSpec(
     least ten positions, from the lowest of these bins on, and above them how many positions lie
     where; Hellinger is the divergence of GeoSD. B: mean Fisher-Rao distance from π₀ over the
     positions that a run visits at each step; beside each method stands its learning rate.""",
-    reads=("states", "drift_over_steps"),
-    settings=("models", "methods", "learning_rates"),
     trained=("fwdkl", "geosd_no_prox", "geosd"),
     paper="Figure mechanism",
 )

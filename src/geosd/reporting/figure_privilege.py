@@ -17,8 +17,6 @@ SPEC = OutputSpec(
     caption="""Change of the mean OOD accuracy from the base model against the share of the
     reference solution that the teacher sees during training, paired by seed; beside each method
     stands its learning rate.""",
-    reads=("scores",),
-    settings=("models", "points", "learning_rates"),
     swept=("privilege",),
     paper="Figure privilege",
     compares=("pi_0",),

@@ -29,8 +29,6 @@ SPEC = OutputSpec(
     learning rate; a line for each model. The frame ends fifteen points from the base model;
     triangles mark means that lie below it. Rings mark the selected rates. In the shaded region a
     model is ten points or more below the base model.""",
-    reads=("scores",),
-    settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),
     compares=("pi_0",),
     needs=("benchmarks", "sweep"),

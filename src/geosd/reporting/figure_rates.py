@@ -26,8 +26,6 @@ SPEC = OutputSpec(
     where a path leaves. A black edge marks the selected rate. In the grey region a model is ten
     points or more below the base model, in or out of distribution; `figure_rate_curves` has the
     same runs one by one.""",
-    reads=("scores",),
-    settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),
     compares=("pi_0",),
     needs=("benchmarks", "sweep"),

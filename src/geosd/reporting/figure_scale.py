@@ -20,8 +20,6 @@ SPEC = OutputSpec(
     caption="""Accuracy in distribution (A) and on average out of distribution (B) of the base
     model and of GeoSD over models of growing size. The numbers are the gains over the base model
     in percentage points.""",
-    reads=("scores",),
-    settings=("models", "methods"),
     paper="Figure scale",
     compares=("pi_0", "geosd"),
     needs=("benchmarks", "sizes"),

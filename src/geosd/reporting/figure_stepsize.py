@@ -25,8 +25,6 @@ SPEC = OutputSpec(
     early. The frame holds what is at most fifteen points from the base model, and an arrow shows
     where a line leaves. Right: the same runs by rate and step; colours end at fifteen points, and
     rates that were not stopped at a step are empty.""",
-    reads=("scores",),
-    settings=("models", "points"),
     swept=("learning_rate", "steps"),
     paper="Figure stepsize",
     compares=("pi_0",),

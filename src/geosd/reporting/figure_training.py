@@ -19,8 +19,6 @@ SPEC = OutputSpec(
     the mean from one measurement to the next. The last point is measured after the last update, on
     rollouts of the trained student; SFT, which trains on solutions, has no other. Losses are not
     shown: each method has its own.""",
-    reads=("training_curves",),
-    settings=("models", "methods"),
     besides=("pi_0",),
 )
 

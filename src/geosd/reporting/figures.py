@@ -32,43 +32,11 @@ figure has no mathematics set by matplotlib, which would set them smaller."""
 for _file in sorted((Path(__file__).parent / "fonts").glob("*.ttf")):
     fontManager.addfont(_file)
 
+_STYLE = Path(__file__).with_name("theme.mplstyle")
 THEME: dict[str, Any] = {
     **sns.axes_style("ticks"),
     **sns.plotting_context("paper"),
-    "font.family": [FONT, "DejaVu Sans"],  # a model's name may have other letters
-    "axes.unicode_minus": True,
-    "axes.formatter.use_mathtext": False,
-    "font.size": 7,
-    "axes.titlesize": 7.5,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 4,
-    "axes.labelsize": 7,
-    "axes.labelpad": 2,
-    "xtick.major.pad": 2,
-    "ytick.major.pad": 2,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "legend.fontsize": 6.5,
-    "legend.title_fontsize": 6.5,
-    "legend.frameon": False,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
-    "lines.linewidth": 1.2,
-    "figure.dpi": 150,
-    "savefig.dpi": 300,
-    "savefig.bbox": "standard",  # sizes stay what the figure asked for
-    "pdf.fonttype": 42,  # text stays text for editors and reviewers
-    "svg.fonttype": "path",
-    "svg.hashsalt": "geosd",  # ids that are random otherwise
+    **matplotlib.rc_params_from_file(_STYLE, fail_on_error=True, use_default_template=False),
 }
 """Settings of matplotlib in which figures are drawn and saved, whatever is set elsewhere."""
 

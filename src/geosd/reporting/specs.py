@@ -2,28 +2,30 @@
 
 A module `table_*` or `figure_*` of geosd.reporting is all that a table or figure needs. It declares
 
-    SPEC = OutputSpec(title=..., caption=..., reads=("scores",), settings=("models", "methods"))
+    SPEC = OutputSpec(title=..., caption=...)
 
-and has a function, `build` or `plot`, whose arguments are named like what it reads. Arguments mean
-the same everywhere: a tidy file (`geosd.scores.tidy`) is a DataFrame; `models` are in the study's
-order; `methods` are its variants in any order, shown in the paper's; `candidates` maps a candidate
-to its variant; `points` holds, for each model, `run` (the name in the scores), `variant` and the
-swept settings of each run of its sweeps.
+and has a function, `build` or `plot`, whose arguments are named like what it reads, and which reads
+nothing else. Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy`) is a DataFrame;
+`models` are in the study's order; `methods` are its variants in any order, shown in the paper's;
+`candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the name in the
+scores), `variant` and the swept settings of each run of its sweeps.
 
 Workflow and configuration look at every declaration at each start, and importing the modules would
 take seconds: only their syntax is read, and nothing but literals is evaluated.
 """
 
 import ast
-import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from geosd.claims.published import paper_family
 from geosd.scores.tidy import COLUMNS
@@ -48,7 +50,7 @@ OUTPUT_KINDS: Mapping[str, OutputKind] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config={"strict": True, "extra": "forbid"})
 class OutputSpec:
     """Declaration of an output, a table or a figure: its `SPEC`.
 
@@ -56,10 +58,7 @@ class OutputSpec:
         title: What it shows, a few words.
         caption: What one sees, as the report says it; reStructuredText, in lines of any length.
             Words in braces hold only where the paper's numbers stand beside those of a model.
-        reads: Tidy files, of `COLUMNS`; each is an argument of its function.
-        settings: What it may read of params.yaml: names in `OUTPUT_SETTINGS` of
-            `geosd.config.rule_settings`, or keys of the protocol such as
-            `protocol.training.top_k`. The last part is the argument's name.
+        protocol: Keys of the protocol, as `training.top_k`, whose last part is an argument's name.
         paper: The item of the paper that it stands for, as claims name it, e.g. "Figure frontier";
             empty for one that the paper has not.
         trained: Narrows `methods` to those of these that the study trains.
@@ -69,12 +68,14 @@ class OutputSpec:
         one_of: See `compares`.
         besides: See `compares`.
         needs: What else the study must have: words of `NEEDS` in `geosd.config.output_needs`.
+        reads: Tidy files, the arguments among `COLUMNS`; not to be written.
+        settings: All other arguments, not to be written: names in `OUTPUT_SETTINGS` of
+            `geosd.config.rule_settings`, and keys of the protocol as `protocol.training.top_k`.
     """
 
-    title: str
-    caption: str
-    reads: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
+    title: Annotated[str, Field(min_length=1)]
+    caption: Annotated[str, Field(min_length=1)]
+    protocol: tuple[str, ...] = ()
     paper: str = ""
     trained: tuple[str, ...] = ()
     swept: tuple[str, ...] = ()
@@ -82,19 +83,8 @@ class OutputSpec:
     one_of: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without the study."""
-        for name, value in dataclasses.asdict(self).items():
-            if name in ("title", "caption", "paper"):
-                right, kind = isinstance(value, str) and (value or name == "paper"), "a text"
-            else:
-                right = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
-                kind = 'texts, as in ("scores",)'
-            if not right:
-                raise ValueError(f"{name} is {value!r}; allowed is {kind}.")
-        if unread := [name for name in self.reads if name not in COLUMNS]:
-            raise ValueError(f"{unread[0]!r} is no tidy file; there are {', '.join(COLUMNS)}.")
+    reads: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
     def words(self, beside_paper: bool) -> str:
         """The caption of a study in which the paper's numbers stand beside a model's, or do not."""
@@ -146,21 +136,26 @@ def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
 
 def _declaration(path: Path) -> OutputSpec | None:
     """What a module declares; None for one that the workflow shows by a rule of its own."""
+    kind = output_kind(path.stem)
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in tree.body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SPEC":
-                return OutputSpec(**_keywords(node.value))
-    except (SyntaxError, TypeError, ValueError) as error:
-        allowed = ", ".join(field.name for field in dataclasses.fields(OutputSpec))
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        values = [n.value for n in body if isinstance(n, ast.Assign) and _is_spec(n.targets[0])]
+        if not values:
+            return None
+        spec = OutputSpec(**{w.arg: ast.literal_eval(w.value) for w in values[0].keywords})
+        functions = {node.name: node.args for node in body if isinstance(node, ast.FunctionDef)}
+        arguments = functions[kind.function]
+    except (SyntaxError, TypeError, ValueError, AttributeError, KeyError) as error:
+        allowed = ", ".join(each.name for each in fields(OutputSpec)[:-2])
         raise ValueError(
-            f"{path}: SPEC cannot be read: {error}\nHint: write SPEC = OutputSpec(...) of literals;"
-            f" its keys are {allowed}."
+            f"{path}: SPEC cannot be read: {error}\nHint: write SPEC = OutputSpec(...) of literals,"
+            f" and a function {kind.function}; its keys are {allowed}."
         ) from error
-    return None
+    names = [each.arg for each in arguments.args[: len(arguments.args) - len(arguments.defaults)]]
+    keys = {key.rpartition(".")[2]: f"protocol.{key}" for key in spec.protocol}
+    settings = tuple(keys.get(name, name) for name in names if name not in COLUMNS)
+    return replace(spec, reads=tuple(n for n in names if n in COLUMNS), settings=settings)
 
 
-def _keywords(call: ast.expr) -> dict[str, object]:
-    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "OutputSpec" or call.args:
-        raise ValueError("it is no call of OutputSpec with keys alone.")
-    return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+def _is_spec(target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and target.id == "SPEC"

@@ -30,8 +30,6 @@ SPEC = OutputSpec(
     caption="""GeoSD without each of its parts, mean over seeds and its standard deviation; the
     change is from the full method, d_FR the distance from the base model at the end of
     training.""",
-    reads=("scores", "drift"),
-    settings=("models", "methods"),
     paper="Table ablation",
     compares=("geosd",),
     one_of=("geosd_jsd", "geosd_no_prox", "geosd_adamw", "geosd_plain"),

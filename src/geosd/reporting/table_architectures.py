@@ -23,7 +23,6 @@ SPEC = OutputSpec(
     title="dimensions and parameters of the models",
     caption="""Dimensions and parameters of the models, counted from their configurations, beside
     what the paper prints.""",
-    settings=("models",),
 )
 
 LABELS = {"layers": "L", "hidden": "d", "ffn": "d_ff", "heads": "heads", "kv_heads": "kv"}

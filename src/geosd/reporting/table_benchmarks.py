@@ -26,8 +26,6 @@ SPEC = OutputSpec(
     caption="""Accuracy on each out-of-distribution benchmark, mean over seeds and its standard
     deviation.{ The paper's numbers stand beside the average, and beside a benchmark that is the
     paper's.}""",
-    reads=("scores",),
-    settings=("models", "methods"),
     paper="Table ood_per_bench",
     needs=("benchmarks",),
 )

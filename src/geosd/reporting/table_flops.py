@@ -27,11 +27,11 @@ SPEC = OutputSpec(
     title="operations of an update",
     caption="""Operations of one update, counted from the protocol's sizes, beside what the paper
     prints.""",
-    settings=(
-        "protocol.training.problems",
-        "protocol.training.response_tokens",
-        "protocol.training.optimiser.kfac.blocks",
-        "protocol.training.optimiser.kfac.subsample",
+    protocol=(
+        "training.problems",
+        "training.response_tokens",
+        "training.optimiser.kfac.blocks",
+        "training.optimiser.kfac.subsample",
     ),
     paper="Table flops",
 )

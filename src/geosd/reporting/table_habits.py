@@ -20,8 +20,6 @@ SPEC = OutputSpec(
         "twice, check a value that passes, and retry one that failed. Mean over seeds and its "
         "standard deviation."
     ),
-    reads=("habits",),
-    settings=("models", "methods"),
     needs=("benchmarks", "search"),
 )
 

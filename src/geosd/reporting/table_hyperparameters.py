@@ -12,7 +12,6 @@ from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 SPEC = OutputSpec(
     title="the settings of the study beside the paper's",
     caption="Every setting that the paper prints, as this study sets it and as the paper does.",
-    settings=("hyperparameters",),
 )
 
 KINDS = {

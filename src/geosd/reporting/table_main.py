@@ -32,8 +32,6 @@ SPEC = OutputSpec(
     title="accuracy in and out of distribution",
     caption="""Accuracy in and out of distribution, mean over seeds and its standard deviation. The
     form is that of the paper's table.""",
-    reads=("scores", "drift"),
-    settings=("models", "methods"),
     paper="Table main_id_ood",
     needs=("test",),
 )

@@ -23,8 +23,6 @@ SPEC = OutputSpec(
     title="accuracy beside the paper's",
     caption="""Accuracy in and out of distribution, mean over seeds and its standard deviation,
     beside{ the paper's} published numbers.""",
-    reads=("scores",),
-    settings=("models", "methods"),
     needs=("benchmarks",),
 )
 

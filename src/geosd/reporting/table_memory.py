@@ -18,10 +18,10 @@ SPEC = OutputSpec(
     title="training memory at 8B",
     caption="""Memory that training takes at 8B, counted from the protocol's sizes, beside what the
     paper prints.""",
-    settings=(
-        "protocol.training.problems",
-        "protocol.training.response_tokens",
-        "protocol.training.top_k",
+    protocol=(
+        "training.problems",
+        "training.response_tokens",
+        "training.top_k",
     ),
     paper="Table memory_methods",
 )

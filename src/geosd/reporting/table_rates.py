@@ -17,8 +17,6 @@ SPEC = OutputSpec(
     caption="""Accuracy of each method at its selected learning rate and half a decade below and
     above, mean over seeds and its standard deviation, and which of these rates collapse: a run
     falls ten points or more below the base model, in or out of distribution.""",
-    reads=("scores",),
-    settings=("models", "points", "selected_rates"),
     swept=("learning_rate",),
     compares=("pi_0",),
     needs=("benchmarks", "sweep"),

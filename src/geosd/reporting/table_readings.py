@@ -21,8 +21,6 @@ SPEC = OutputSpec(
     title="Readings that were not chosen",
     caption="""Where the paper is silent: each method as it is read here, and what another reading
     changes, paired by seed, with the half-width of the 95 % interval.""",
-    reads=("scores", "drift"),
-    settings=("models", "methods", "candidates", "changes"),
     needs=("test", "grid", "grid_methods"),
 )
 

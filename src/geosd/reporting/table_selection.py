@@ -27,8 +27,6 @@ SPEC = OutputSpec(
     caption="""Each candidate's accuracy on the validation problems, how far it is behind the best
     of its method, with the standard error of that difference over seeds; where learning rates are
     candidates, which one is selected for the studies and which are too near to a collapse.""",
-    reads=("scores",),
-    settings=("models", "candidates", "rate_candidates"),
     compares=("pi_0",),
     needs=("validation", "grid"),
 )

@@ -20,8 +20,6 @@ SPEC = OutputSpec(
     accuracy: one-sided Welch test over seeds, Holm-corrected over models, with Hedges' g. The last
     column is the test of differences within a seed; its unit is the draw of the base model where
     there are several draws.""",
-    reads=("scores",),
-    settings=("models", "methods"),
     paper="Table sig",
     compares=("geosd",),
     besides=("geosd", "geosd_jsd", "geosd_no_prox", "geosd_adamw", "geosd_plain"),

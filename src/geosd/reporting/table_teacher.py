@@ -22,8 +22,6 @@ SPEC = OutputSpec(
     caption="""Each method with the live student as its teacher, by learning rate, and what a
     teacher fixed at the base model, delayed by up to a refresh of the anchor, or averaged over
     recent students changes, paired by seed, with the half-width of the 95 % interval.""",
-    reads=("scores", "drift"),
-    settings=("models", "points"),
     swept=("learning_rate", "teacher"),
     needs=("test", "live"),
 )
