@@ -1,6 +1,7 @@
 """The data step on the published files."""
 
 import json
+import runpy
 from collections import Counter
 
 import pytest
@@ -9,7 +10,6 @@ import yaml
 from geosd.cli import data
 from geosd.config import ConfigError
 from geosd.files import read_jsonl
-from geosd.problems.dapo.__main__ import main as print_card
 from geosd.problems.records import Problem
 
 
@@ -45,7 +45,7 @@ def test_a_study_and_its_selection_share_no_problem(root, shared_data, tmp_path,
     assert (len(selection_ids), len(study_ids)) == (300, 2100)
     assert not set(selection_ids) & set(study_ids)
     capsys.readouterr()
-    print_card(raw=shared_data)
+    runpy.run_path(str(root / "analysis/dapo_counts.py"))["main"](raw=shared_data)
     shown = json.loads(capsys.readouterr().out)
     assert shown == {
         key: len(value) if isinstance(value, list) else value

@@ -53,13 +53,9 @@ def main(
 def judge(
     study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
 ) -> list[Path]:
-    """Judge every claim on a study's tidy tables; write claims.md, claims.csv and a forest plot.
+    """Judge every claim on a study's tidy tables; the paths of claims.md, claims.csv, claims.svg.
 
-    Args:
-        tables: Its tidy tables by name: scores, drift and consensus, and what it has of the others.
-
-    Returns:
-        Their paths.
+    Of `tables`, by name, it needs scores, drift and consensus, and reads others that it knows.
     """
     more: dict[str, Any] = {}
     if costs := settings["costs"]:

@@ -148,12 +148,7 @@ def plan_rows(
     measured: Mapping[str, Sequence[float]],
     assumed: Assumptions,
 ) -> list[PlanRow]:
-    """The plan of a model: jobs, GPUs and hours of each rule.
-
-    Args:
-        jobs: Rule -> how many are to run.
-        measured: Rule -> hours of each finished job.
-    """
+    """The plan of a model, rule by rule, from jobs that are to run and hours of finished ones."""
     rows = []
     for rule, to_run in jobs.items():
         gpus, hours = work.gpu_requests[rule].gpus, measured.get(rule, ())

@@ -30,7 +30,6 @@ class Assumptions:
     """Assumptions on GPU and workload; the paper gives none of it but the GPU.
 
     Attributes:
-        gpu: The GPU.
         mfu: Share of the GPU's operations that passes over whole sequences get.
         bandwidth_share: Share of the GPU's bandwidth that decoding gets.
         usable: Share of the GPU's memory that is planned with; the rest is for the allocator.

@@ -18,15 +18,10 @@ NO_TOKEN = -1
 
 
 def request_uniforms(seed: int, requests: Sequence[int], tokens: int) -> Tensor:
-    """Uniform numbers in [0, 1) for the tokens of some requests, each from its own generator.
+    """Uniform numbers [R, B] in [0, 1) for R tokens of each request, float64 on the CPU.
 
-    Args:
-        seed: Of the call.
-        requests: Place of each request in the call.
-        tokens: R.
-
-    Returns:
-        [R, B] in float64, on the CPU. A request's numbers are the same whatever else is sampled.
+    `requests` are places in the call, whose seed is `seed`. Each has a generator of its own, so its
+    numbers are the same whatever else is sampled.
     """
     uniforms_RB = torch.empty(tokens, len(requests), dtype=torch.float64)
     generator = torch.Generator()

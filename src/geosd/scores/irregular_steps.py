@@ -25,11 +25,9 @@ IRREGULAR: Mapping[str, tuple[str, Callable[[float], bool]]] = {
 
 
 def count_irregular_steps(log: Path, steps: int) -> dict[str, int]:
-    """How many steps of a finished run are of each kind of `IRREGULAR`.
+    """How many of a finished run's `steps` are of each kind of `IRREGULAR`, by its steps.csv.
 
-    Args:
-        log: The run's `steps.csv`; its last row is the trained student's and no step.
-        steps: Of the run.
+    The last row of the log is the trained student's and no step.
     """
     with log.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if int(row["step"]) < steps]

@@ -52,16 +52,10 @@ def mismatch_share(states: pd.DataFrame) -> float:
 
 
 def bin_states_by_overlap(states: pd.DataFrame, bins: int = 20, least: int = 10) -> pd.DataFrame:
-    """Add the mean overlap of its bin to each state; bins of overlap are of equal width in [0, 1].
+    """Add the mean overlap of its bin, `mean_overlap`, to each state of one model's tidy table.
 
-    Args:
-        states: The tidy table of one model.
-        bins: How many.
-        least: Positions that a bin must hold; the states of others are left out: quartiles of so
-            few would be noise.
-
-    Returns:
-        The states with a column `mean_overlap`: the mean over the positions of their bin.
+    Bins of overlap are of equal width in [0, 1]. States of a bin that holds fewer than `least`
+    positions are left out: quartiles of so few would be noise.
     """
     # rho may exceed 1 by rounding; its last bin is closed.
     bin_of_state = np.clip((states["overlap"] * bins).astype(int), 0, bins - 1).to_numpy()

@@ -67,8 +67,6 @@ def train(
     rank calls this; only the first one logs and writes, and gets the closed log.
 
     Args:
-        run: The parts.
-        args: Numbers of the loop.
         resume: Where the state is kept, and continued from if it is this run's, on as many ranks.
         open_log: Opens the step log at the first step that will be done.
         snapshots: Where weights are kept on the way; a state whose snapshots are gone is not

@@ -11,29 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from pathlib import Path
 
-# Words after a number change it more often than not: `12 million`, `12 below zero`. Only these do
-# not: between two semicolons stand the spellings of one unit. Names of up to three letters count in
-# this case alone, for `12 M` are millions.
-_UNITS = """
-mm millimeter millimetre; cm centimeter centimetre; dm decimeter; m meter metre; km kilometer
-kilometre; inch in inches; foot ft feet; yard yd yds; mile mi; acre; hectare ha; liter l L litre;
-ml mL milliliter; cc; gallon gal gals; quart qt qts; pint pt pts; cup; tablespoon tbsp; teaspoon
-tsp; mg milligram; g gm gram; kg kgs kilogram; ton tonne; pound lb lbs; ounce oz; ms millisecond;
-second s sec secs; minute min mins; hour h hr hrs; day; week; month; year yr yrs; mph; kph kmh
-kmph; rpm; hertz Hz; kHz; MHz; knot; newton N; joule J; watt W; kW kilowatt; volt V; ampere A amp;
-ohm; pascal Pa; kPa; calorie cal; kcal; mole mol; degree deg degs °; radian rad rads; celsius C;
-fahrenheit F; percent percentage pct %; dollar USD buck; cent; euro EUR; yuan RMB CNY; yen JPY;
-rupee Rs; penny pennies pence; peso; ruble rouble; dime; nickel; bit; byte; kB kilobyte; MB
-megabyte; GB gigabyte; unit; point; piece; item; object; element; number; integer; digit; solution;
-value; term; factor; divisor; way; time; possibility possibilities; outcome; arrangement;
-permutation; combination; choice; sequence; subset; function; triangle; circle; rectangle; vertex
-vertices; edge; side; line; region; tile; step; move; person people; man men; woman women; child
-children; kid; boy; girl; student; teacher; worker; friend; player; team; game; match matches;
-vote; ticket; apple; egg; orange; banana; cookie; candy candies; pizza; slice; cake; bottle; box
-boxes; bag; ball; marble; coin; card; book; page; word; letter; pencil; pen; toy; flower; tree;
-animal; cow; horse; dog; cat; bird; fish; chicken; car; house; room; table; chair; lap; trip;
-stamp; sticker; grade; square sq; cubic cu; per /; total; altogether; exactly; only"""
+import yaml
+
+# Words after a number change it more often than not: `12 million`, `12 below zero`. Only those of
+# units.yaml do not. Names of up to three letters count in this case alone, for `12 M` are millions.
 _IGNORED_WORDS, _MODIFIERS = {"total", "altogether", "exactly", "only"}, {"square", "cubic", "per"}
 # Of a gold answer alone: `12 million` is not 12, whatever words a gold answer may have.
 _MULTIPLY = set("dozen gross hundred thousand million billion trillion half third pair".split())
@@ -346,7 +329,8 @@ def _written(text: str) -> str:
 
 def _spellings() -> dict[str, str]:
     spellings = {}
-    for line in _UNITS.split(";"):
+    units = Path(__file__).with_name("units.yaml").read_text(encoding="utf-8")
+    for line in yaml.safe_load(units):
         unit, *_ = names = line.split()
         spellings |= dict.fromkeys(names, unit)
         spellings |= {name + "s": unit for name in names if name.islower() and len(name) > 2}

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.grading.typed_grader import TypedGrader
@@ -54,65 +57,18 @@ class Scene:
     """
 
     opening: str
-    add: tuple[str, ...]
-    take: tuple[str, ...]
+    add: Sequence[str]
+    take: Sequence[str]
     times: str
     question: str
     things: str
 
 
-WHO = ("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grace", "Henry", "Ida", "Jonas")
-FAMILIAR = (
-    Scene(
-        "{who} has {n} apples.",
-        ("{who} buys {n} more apples.", "{who} picks {n} apples from a tree."),
-        ("{who} eats {n} apples.", "{who} gives {n} apples to a friend."),
-        "Then {who} {word} the number of apples at the market.",
-        "How many apples does {who} have now?",
-        "apples",
-    ),
-    Scene(
-        "{who} has {n} dollars.",
-        ("{who} earns {n} dollars.", "{who} gets {n} dollars as a present."),
-        ("{who} spends {n} dollars on a book.", "{who} pays {n} dollars for lunch."),
-        "Then {who} {word} the money in a game.",
-        "How many dollars does {who} have now?",
-        "dollars",
-    ),
-    Scene(
-        "{who} collects stamps and has {n} of them.",
-        ("{who} finds {n} stamps on old letters.", "A neighbour gives {who} {n} stamps."),
-        ("{who} loses {n} stamps.", "{who} trades {n} stamps away."),
-        "Then {who} {word} the collection.",
-        "How many stamps does {who} have now?",
-        "stamps",
-    ),
-)
-UNFAMILIAR = (
-    Scene(
-        "A bus leaves the station with {n} passengers, and {who} is the driver.",
-        ("At a stop, {n} passengers get on.",),
-        ("At a stop, {n} passengers get off.",),
-        "At the market square the number of passengers {word}.",
-        "How many passengers are on the bus now?",
-        "passengers",
-    ),
-    Scene(
-        "In the garden of {who} there are {n} birds.",
-        ("Another {n} birds arrive.",),
-        ("A cat appears, and {n} birds fly away.",),
-        "In the evening the number of birds {word}.",
-        "How many birds are in the garden now?",
-        "birds",
-    ),
-    Scene(
-        "The tank behind the house of {who} holds {n} litres of water.",
-        ("Rain adds {n} litres.",),
-        ("Watering the plants takes {n} litres.",),
-        "A storm {word} the amount of water.",
-        "How many litres does the tank hold now?",
-        "litres",
-    ),
+_FILE = Path(__file__).with_name("word_problem_stories.yaml")
+_STORIES = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+WHO: list[str] = _STORIES["who"]
+FAMILIAR, UNFAMILIAR = (
+    [Scene(**scene) for scene in _STORIES[kind]] for kind in ("familiar", "unfamiliar")
 )
 
 
@@ -125,7 +81,7 @@ class StoryKind:
     """
 
     name: str
-    scenes: tuple[Scene, ...]
+    scenes: Sequence[Scene]
     steps: tuple[int, int]
     numbers: tuple[int, int]
     multiplied: bool = False

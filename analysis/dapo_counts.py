@@ -1,7 +1,7 @@
 """Print the data card of a folder of raw files, without writing anything.
 
-python -m geosd.problems.dapo --raw data/raw                the counts
-python -m geosd.problems.dapo --raw data/raw --full         and every overlap and conflict
+python analysis/dapo_counts.py --raw data/raw           the counts
+python analysis/dapo_counts.py --raw data/raw --full    and every overlap and conflict
 """
 
 import json
