@@ -7,11 +7,10 @@ until code, parameters or inputs are not those of the records. A file whose hash
 one gets no record, and is made again.
 
 Folders that are outputs of a stage of a dvc.yaml are kept by the stage, every other folder by a
-file of its own, published/<folder>.dvc: studies that share a folder share the file. DVC's cache and
-a store on the same file system are one copy, by hard links.
+file of its own, published/<folder>.dvc: studies that share a folder share the file. DVC's
+cache is the store where the store is a folder (.dvc/config), so there is one copy of both.
 """
 
-import contextlib
 import gzip
 import json
 import os
@@ -117,25 +116,6 @@ def commit(targets: Iterable[str], folders: Iterable[Path]) -> list[str]:
         if path.stat().st_mtime_ns != time:  # DVC would hash it again where it is set in vain
             os.utime(path, ns=(time, time))
     return files
-
-
-def link_to_store(targets: Iterable[str]) -> None:
-    """Link what a store on this file system lacks of some targets there: `dvc push` copies it."""
-    with Repo() as repo:
-        cache, store = repo.cache.local, repo.cloud.get_remote_odb()
-        if store.fs.protocol != "local":
-            return
-        infos = [info for name in targets for info in repo.stage.collect_granular(name)]
-        outs = [out for info in infos for out in info.stage.outs if out.use_cache]
-        oids = {out.hash_info.value for out in outs if out.hash_info}
-    for path in (Path(cache.oid_to_path(oid)) for oid in [*oids] if oid.endswith(".dir")):
-        if path.exists():  # not of a stage that was never run
-            oids |= {entry["md5"] for entry in json.loads(path.read_text(encoding="utf-8"))}
-    for oid in oids:
-        source, target = Path(cache.oid_to_path(oid)), Path(store.oid_to_path(oid))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(OSError):  # it is there, or the store is on another file system
-            os.link(source, target)
 
 
 def write_pointer(folder: Path) -> Path:
@@ -269,7 +249,6 @@ def main(study: str) -> None:
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
-    link_to_store([*pipelines, *pointers])
     # All of a dvc.yaml in place of some of its stages: what else its lock has was pushed before.
     print(run("dvc", "push", *pipelines, *pointers).strip())
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
@@ -336,5 +315,5 @@ def restore(study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional
         raise SystemExit(
             "\n".join(["These are not the files that were published:", *others])
             + f"\nHint: `make run STUDY={study}` makes them anew; to fetch them once more, remove"
-            " them and the cache of DVC (.dvc/cache), and restore again."
+            " them and what `dvc cache dir` names, and restore again."
         )
