@@ -19,7 +19,7 @@ JOBS = {
     "evaluate": ("evaluate", MODEL, "geosd"),
     "pi_0": ("evaluate_pi_0", MODEL, None),
     "states": ("states", MODEL, None),
-    "drift_over_steps": ("drift_over_steps", None, None),
+    "analyse": ("analyse", None, None),
     "claims": ("claims", None, None),
 }
 
@@ -39,7 +39,7 @@ def results(root, tmp_path, monkeypatch):
         "evaluate": folders.evaluate(MODEL, "geosd", 1),
         "pi_0": folders.evaluate(MODEL, "pi_0", 1),
         "states": folders.states(MODEL),
-        "drift_over_steps": "results/quick/analyse/drift_over_steps.manifest.json",
+        "analyse": "results/quick/analyse",
         "claims": "figures/quick/claims.manifest.json",
     }
     for name, (rule, model, variant) in JOBS.items():
@@ -85,7 +85,7 @@ def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
     assert "1 of 8 results" in printed
 
 
-@pytest.mark.parametrize("name", ["states", "drift_over_steps", "claims"])
+@pytest.mark.parametrize("name", ["states", "analyse", "claims"])
 def test_results_of_every_kind_are_judged(name, results, root, tmp_path, capsys):
     place = tmp_path / results[name]
     folder, file = (place.parent, place.name) if place.suffix else (place, "manifest.json")

@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.cli import alignment, analyse, states
-from geosd.config.run_folders import RunRow, write_index
+from geosd.cli import alignment, states
 from geosd.evaluation.rank_mass import ProbeRollout
-from geosd.files import DamagedFileError, read_jsonl
+from geosd.files import read_jsonl
+from geosd.scores.score_table import Run
+from geosd.scores.step_log_tables import collect_drift_over_steps
 
 MODEL = "mini-qwen3"
 
@@ -42,13 +43,6 @@ def run(small, tmp_path_factory):
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values))
     small.trained(folder / "student", snapshots=[2], params=params)
-    write_index(
-        folder / "runs.csv",
-        [
-            RunRow(MODEL, "pi_0", 0, 0, "base", "", "samples of pi_0"),
-            RunRow(MODEL, "geosd", 0, 0, "base", str(folder / "student"), "samples"),
-        ],
-    )
     return folder
 
 
@@ -97,18 +91,8 @@ def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked
     assert (table["positions"] == table["positions"].iloc[0]).all()
 
 
-def test_a_run_that_the_index_lacks_is_named(run, tmp_path):
-    index = tmp_path / "runs.csv"
-    lines = (run / "runs.csv").read_text().splitlines(keepends=True)
-    variant = lines[-1].split(",")[1]
-    index.write_text("".join(line for line in lines if f",{variant}," not in line))
-    with pytest.raises(DamagedFileError, match=rf"run \S+/{variant}/\d+ is missing(.|\n)*Hint:"):
-        analyse.drift_over_steps("quick", index, tmp_path, run / "params.yaml")
-
-
 def test_drift_over_steps_is_what_the_step_log_says(run):
-    analyse.drift_over_steps("quick", run / "runs.csv", run / "analyse", run / "params.yaml")
-    table = pd.read_csv(run / "analyse/drift_over_steps.csv")
+    table = collect_drift_over_steps({Run(MODEL, "geosd", 0): run / "student/steps.csv"})
     log = pd.read_csv(run / "student/steps.csv")
     assert table["step"].tolist() == [0, 2, 4]  # every second step and the end
     assert table["value"].tolist() == log["drift/pi_0"].dropna().tolist()

@@ -72,7 +72,7 @@ SMALL = {
     },
     "evaluation": {"samples": 2, "pass_k": [1, 2], "response_tokens": 8},
 }
-TARGETS = ("all", "ship", "claims", "drift_over_steps")
+TARGETS = ("all", "ship", "claims")
 RATES = {
     **{"extends": "quick", "about": "Two rates.", "kind": "selection", "draws": 1, "seeds": [0]},
     **{"methods": ["pi_0"], "outputs": ["table_selection"], "data": {"purpose": "selection"}},

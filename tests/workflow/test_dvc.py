@@ -115,7 +115,7 @@ def expanded(file: Path) -> dict[str, dict]:
     ("study", "profile", "unlike_quick"),
     [
         ("stops", "local", {"early_stop", "states", "alignment"}),
-        ("paper_ablation", "slurm", {"fetch", "states", "alignment", "drift_over_steps"}),
+        ("paper_ablation", "slurm", {"fetch", "states", "alignment"}),
     ],
 )
 def test_each_job_of_any_study_is_a_stage_that_reads_what_the_job_reads(

@@ -31,11 +31,13 @@ def showing(fresh, tmp_path):
 def test_states_are_looked_at_once_and_every_run_of_two_methods_is_followed(showing):
     jobs = showing.planned_jobs()
     assert jobs == {
-        **dict.fromkeys("data base pool states runs drift_over_steps".split(), 1),
+        **dict.fromkeys("data base pool states runs analyse".split(), 1),
         **dict.fromkeys(["configuration", "environment", "front_page"], 1),
         "page": 2,
         **dict.fromkeys("figure_mechanism figure_alignment figure_density".split(), 1),
         "train": 6,
+        "evaluate": 6,
+        "evaluate_pi_0": 3,
         "alignment": 6,
     }
 

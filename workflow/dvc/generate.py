@@ -283,7 +283,7 @@ def of_stages(study: Study, value: Callable[..., Any]) -> dict[str, Any]:
         found[rule] = {m: value(rule, model=m) for m in models}
     for rule, names in variants.items():
         found[rule] = {m: {v: value(rule, model=m, variant=v) for v in names} for m in models}
-    own = ("runs", "analyse", "drift_over_steps", *study.outputs)
+    own = ("runs", "analyse", *study.outputs)
     return found | {name: value(name) for name in own}
 
 

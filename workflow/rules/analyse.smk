@@ -9,6 +9,7 @@ Write the index of the study, and turn samples and step logs into tidy tables of
     <study>/analyse/consensus.csv  = what the OOD samples of each run agree on
     <study>/analyse/habits.csv     = what the responses of each run do, in the search world
     <study>/analyse/training_curves.csv  = accuracy of the rollouts, drift and overlap over steps
+    <study>/analyse/drift_over_steps.csv = distance of each run from its base model, step by step
     <study>/analyse/metrics.json   = accuracies of each variant, for `dvc metrics diff`
     <study>/analyse/manifest.json  = code, machine, time, hashes
 """
@@ -44,6 +45,7 @@ rule analyse:
         consensus="<study>/analyse/consensus.csv",
         habits="<study>/analyse/habits.csv",
         curves="<study>/analyse/training_curves.csv",
+        drift_over_steps="<study>/analyse/drift_over_steps.csv",
         metrics="<study>/analyse/metrics.json",
         manifest="<study>/analyse/manifest.json",
     log:

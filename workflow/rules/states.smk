@@ -4,7 +4,6 @@ Look at the states that pi_0 visits, and at each checkpoint there.
     results/states/{model}-{digest}/states.csv    = entropy, overlap and gradient norms at each position
     results/states/{model}-{digest}/states.jsonl  = the rollouts, their most uncertain positions
     <study>/alignment/{model}/{variant}/{seed}/alignment.csv  = mass on the teacher's ranks
-    <study>/analyse/drift_over_steps.csv = distance of each run from its base model, step by step
     Beside each of them a manifest: code, machine, time, hashes.
 """
 
@@ -64,30 +63,3 @@ rule alignment:
         " --model {wildcards.model:q} --variant {wildcards.variant:q} --seed {wildcards.seed:q}"
         " --base {params.base:q} --checkpoint {params.checkpoint:q} --states {input.states:q}"
         " --out {params.out:q} > {log:q} 2>&1"
-
-
-DRIFTING = settings("drift_over_steps", STUDY)["methods"]
-
-
-rule drift_over_steps:
-    input:
-        runs=rules.runs.output.index,
-        steps=[f"{row.train}/steps.csv" for row in ROWS if row.variant in DRIFTING],
-    output:
-        drift="<study>/analyse/drift_over_steps.csv",
-        manifest="<study>/analyse/drift_over_steps.manifest.json",
-    log:
-        "<logs>/drift_over_steps.log",
-    resources:
-        mem_mb=scale(2000),
-        runtime=scale(10),
-    params:
-        code=code_of("drift_over_steps"),
-        study=STUDY.name,
-        settings=settings_of("drift_over_steps"),
-        out=subpath(output.drift, parent=True),
-    message:
-        "Collect the drift of every run over its steps"
-    shell:
-        "python -m geosd drift-over-steps --study {params.study:q}"
-        " --runs {input.runs:q} --out {params.out:q} > {log:q} 2>&1"

@@ -11,7 +11,6 @@ import pandas as pd
 from geosd.cli.job import Job
 from geosd.config.run_folders import RunRow, read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
-from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import sample_tables, score_table, step_log_tables
 from geosd.scores.score_table import Run, read_samples, rows_of_runs
@@ -83,27 +82,6 @@ def analysed(
         "consensus": rows_of_runs("consensus", consensus),
         "habits": rows_of_runs("habits", habits),
         "training_curves": step_log_tables.collect_training_curves(logs),
+        "drift_over_steps": step_log_tables.collect_drift_over_steps(logs),
     }
     return tables, inputs
-
-
-def drift_over_steps(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Collect the drift of a study's runs over their steps into one table."""
-    job = Job("drift_over_steps", params, study)
-    settings = job.settings
-    rows = {(row.model, row.variant, row.seed): row for row in read_index(runs)}
-    prove([runs])
-    wanted = list(product(*map(settings.get, ("models", "methods", "seeds"))))
-    if missing := next((run for run in wanted if run not in rows), None):
-        run = "/".join(map(str, missing))
-        raise DamagedFileError(f"{runs}: run {run} is missing.\n{remake_hint(runs)}")
-    logs = {
-        Run(row.model, row.variant, row.seed, row.draw): Path(row.train) / "steps.csv"
-        for row in map(rows.__getitem__, wanted)
-    }
-    table = step_log_tables.collect_drift_over_steps(logs)
-    inputs = prove(logs.values())
-    written = out / "drift_over_steps.csv"
-    with atomic_write(written) as temporary:
-        table.to_csv(temporary, index=False)
-    job.write_manifest(out, inputs, [written], name=f"drift_over_steps.{MANIFEST}")

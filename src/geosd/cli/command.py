@@ -26,14 +26,13 @@ GROUPS = {
     " merge-claims transfer",
     "develop": "accept base-model conformance extras",
     "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
-    " evaluate runs analyse states alignment drift-over-steps claims render"
+    " evaluate runs analyse states alignment claims render"
     " environment front-page ship remove-weights",
 }
 """The programs of the command, as `geosd --help` lists them."""
 ELSEWHERE = {
     "accept": "stale",
     "base-model": "base",
-    "drift-over-steps": "analyse",
     "dvc-commit": "publish",
     "dvc-metrics": "pages",
     "environment": "pages",

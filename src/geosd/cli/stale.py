@@ -62,7 +62,6 @@ def _results(study: Study, figures: Path) -> Iterator[tuple[str, SettingsKey]]:
         yield folder, ("alignment", model, variant)
     yield f"{own}/runs.{MANIFEST}", ("runs",)
     yield f"{own}/analyse", ("analyse",)
-    yield f"{own}/analyse/drift_over_steps.{MANIFEST}", ("drift_over_steps",)
     yield f"{figures}/{study.name}/claims.{MANIFEST}", ("claims",)
 
 

@@ -273,10 +273,6 @@ RULES: dict[str, Callable[..., Settings]] = {
         study.training(model, variant), "steps", "snapshots", "problems", "chunk"
     ),
     "runs": lambda study, *_: _runs(study, study.methods),
-    # The runs of the figure that is drawn of it.
-    "drift_over_steps": lambda study, *_: _runs(
-        study, _trained_among(study, output_specs()["figure_mechanism"].trained)
-    ),
     "analyse": lambda study, *_: {
         **_runs(study, study.methods),
         **_only(study.section("evaluation"), "samples", "pass_k"),

@@ -28,7 +28,7 @@ DATA_FILES = ("yaml", "jinja", "mplstyle")
 BY_NAME = {"objective": "geosd.objectives", "source": "geosd.problems.sources"}
 """Settings that name a module, and the package in which a step finds it."""
 HELD = {
-    **{"evaluate_pi_0": "evaluate", "fetch": "data", "drift_over_steps": "analyse"},
+    **{"evaluate_pi_0": "evaluate", "fetch": "data"},
     **{"environment": "pages", "front_page": "pages", "redraw": "ship"},
 }
 """Steps that the module of another name holds: step -> module."""
