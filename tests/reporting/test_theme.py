@@ -12,7 +12,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from geosd.reporting import figure_density, figure_mechanism, figure_overview
-from geosd.reporting.figures import FONT, HALF_IN, PAGE_IN, SMALLEST_PT, save
+from geosd.reporting.figures import DARK, FONT, HALF_IN, PAGE_IN, SMALLEST_PT, save
 from geosd.reporting.method_style import EMPHASIZED, METHODS, method
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
@@ -109,29 +109,50 @@ def test_letters_are_of_one_family(overview, tmp_path):
     assert {name.decode() for name in embedded} == {f"{family}-Regular", f"{family}-Bold"}
 
 
-SHIPPED = sorted((Path(__file__).parents[2] / "figures").glob("*/figure_*.svg"))
+SHIPPED = sorted((Path(__file__).parents[2] / "figures").glob("*/*.svg"))
 
 
 def letters(svg: str):
-    """Font and size in points of each letter of a figure: outlines have 100 units to a point."""
-    for group in re.findall(
-        r"<g [^>]*transform=\"[^\"]*scale\(([\d.]+) -[\d.]+\)\">(.*?)</g>", svg, re.S
+    """Font, size in points and colour of each letter: outlines have 100 units to a point."""
+    for style, size, inside in re.findall(
+        r"<g ([^>]*)transform=\"[^\"]*scale\(([\d.]+) -[\d.]+\)\">(.*?)</g>", svg, re.S
     ):
-        scale, uses = 100 * float(group[0]), re.findall(r"<use [^>]*>", group[1])
-        for use in uses:
+        colour = re.search(r"fill: (#\w+)", style)
+        for use in re.findall(r"<use [^>]*>", inside):
             inner = re.search(r"scale\(([\d.]+)\)", use)
             font = re.search(r"href=\"#(.+?)-[0-9a-f]+\"", use)[1]
-            yield font, scale * float(inner[1] if inner else 1)
+            scale = 100 * float(size) * float(inner[1] if inner else 1)
+            yield font, scale, colour[1] if colour else "#000000"
+
+
+ROTATED = [[-0.574, 1.430, 0.144], [0.426, 0.430, 0.144], [0.426, 1.430, -0.856]]
+"""hue-rotate(180deg) of the Filter Effects Module, on sRGB."""
+
+
+def at_night(colour: str) -> np.ndarray:
+    """sRGB of a colour of a figure on a dark page."""
+    part = float(re.search(r"invert\((.+?)\) hue-rotate\(180deg\)", DARK.decode())[1])
+    return np.clip(ROTATED @ (part + (1 - 2 * part) * np.array(to_rgb(colour))), 0, 1)
+
+
+def contrast(ink, ground) -> float:
+    """The contrast of two colours in sRGB as WCAG 2.2 defines it, 1 to 21."""
+    light = sorted(linear(colour) @ [0.2126, 0.7152, 0.0722] for colour in (ink, ground))
+    return (light[1] + 0.05) / (light[0] + 0.05)
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_shipped_figure_has_the_papers_width_and_no_letter_too_small_for_print(path):
+def test_a_shipped_figure_has_the_papers_width_and_letters_that_print_and_night_carry(path):
     svg = path.read_text(encoding="utf-8")
     width = float(re.search(r"<svg [^>]*?width=\"([\d.]+)pt\"", svg)[1])
     assert round(width / 72, 6) in (PAGE_IN, HALF_IN)
-    fonts, sizes = zip(*letters(svg), strict=True)
+    fonts, sizes, colours = zip(*letters(svg), strict=True)
     assert len(sizes) > 20 and min(sizes) >= SMALLEST_PT - 1e-6
     assert {font.partition("-")[0] for font in fonts} == {FONT.replace(" ", "")}
+    assert DARK in path.read_bytes()
+    for colour in {*colours} - {"#ffffff"}:  # white letters stand on cells
+        assert contrast(to_rgb(colour), to_rgb("#ffffff")) > 4.5, colour
+        assert contrast(at_night(colour), at_night("#ffffff")) > 4.5, colour
 
 
 @pytest.mark.slow

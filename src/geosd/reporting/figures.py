@@ -50,6 +50,8 @@ DASHED_METHODS = ("pi_0", "geosd_no_prox")
 """The base model is a reference and no method, and that ablation is drawn beside GeoSD alone."""
 MARKER = {"markersize": 3.4, "markeredgewidth": 0.3, "markeredgecolor": "white"}
 LABEL_PT = 6.5
+DARK = b"@media (prefers-color-scheme: dark){:root{filter:invert(.93) hue-rotate(180deg)}}</style>"
+"""Makes an SVG dark on a dark page, and keeps its hues; pages have no second file of a figure."""
 SHADE = "0.92"
 """The grey of a figure's region of collapse."""
 
@@ -249,15 +251,11 @@ def signed(value: float, form: str = ".1f") -> str:
 def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
     """Save a figure as PDF, SVG and PNG; the same figure gives the same bytes."""
     # Dates and random ids are what else would differ between two drawings of one figure.
-    undated = {
-        "pdf": {"CreationDate": None, "ModDate": None},
-        "svg": {"Date": None},
-        "png": {"Software": None},
-    }
-    paths = []
-    for extension, metadata in undated.items():
-        path = Path(folder) / f"{name}.{extension}"
+    dates = {"pdf": ("CreationDate", "ModDate"), "svg": ("Date",), "png": ("Software",)}
+    paths = [Path(folder) / f"{name}.{ending}" for ending in dates]
+    for path, (ending, left_out) in zip(paths, dates.items(), strict=True):
         with atomic_write(path) as temporary:
-            figure.savefig(temporary, format=extension, metadata=metadata)
-        paths.append(path)
+            figure.savefig(temporary, format=ending, metadata=dict.fromkeys(left_out))
+            if ending == "svg":
+                temporary.write_bytes(temporary.read_bytes().replace(b"</style>", DARK, 1))
     return paths
