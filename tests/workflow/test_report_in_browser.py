@@ -1,6 +1,7 @@
-"""The report of a finished study in a real browser: silent, without network, everything visible.
+"""What people see first, in a real browser: silent, without network, everything visible.
 
-First its front page, then Snakemake's report, which the front page has for its appendix.
+README and pages of results as GitHub shows them and as `make pages` writes them; then the report of
+a finished study, first its front page, then Snakemake's report, which is the appendix.
 
 Training and sampling are made up; everything after them is what `make run` runs.
 """
@@ -11,6 +12,7 @@ import io
 import os
 import random
 import re
+import runpy
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,8 +20,9 @@ from typing import Any
 
 import pytest
 import yaml
+from markdown_it import MarkdownIt
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from geosd.config.run_folders import RunRow, write_index
 from geosd.files import sha256, write_json, write_jsonl
@@ -45,6 +48,119 @@ LINKS = {
     "environment": "Machines",
 }
 """The links of the first page, and words of the page that each opens; None: a figure."""
+
+
+GITHUB = """
+:root { color-scheme: light dark; }
+body { margin: 0; font: 16px/1.5 sans-serif; }
+body { color: light-dark(#1f2328, #f0f6fc); background: light-dark(#fff, #0d1117); }
+main { max-width: 830px; margin: auto; padding: 16px; overflow-wrap: break-word; }
+h1, h2 { margin: 24px 0 16px; padding-bottom: .3em; line-height: 1.25; }
+h1 { font-size: 2em; margin-top: 0; }
+p, ul, table, pre { margin: 0 0 16px; }
+ul { padding-left: 2em; }
+li + li { margin-top: .25em; }
+a { color: light-dark(#0969da, #4493f8); }
+img { max-width: 100%; }
+code, pre { font: 13.6px monospace; background: light-dark(#eff1f3, #20262d); }
+pre { padding: 16px; overflow: auto; line-height: 1.45; }
+table { display: block; width: max-content; max-width: 100%; overflow: auto; }
+th, td { padding: 6px 13px; border: 1px solid; }
+"""
+"""About GitHub's own style, with its column and its colours."""
+INTERVAL = r"\d( points)? \[[-−+]?\d+\.\d, [-−+]?\d+\.\d\]"
+
+
+def as_on_github(markdown: str, folder: Path) -> str:
+    """A page of Markdown about as GitHub shows it."""
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f'<base href="{folder.as_uri()}/"><title>.</title><style>{GITHUB}</style>'
+    body = MarkdownIt("commonmark").enable("table").render(markdown)
+    return f'<!doctype html><html lang="en"><head>{head}</head><main>{body}</main></html>'
+
+
+def as_by_make_pages(markdown: str, folder: Path) -> str:
+    """The page that `make pages` and a study's report make of Markdown."""
+    path = Path(__file__).resolve().parents[2] / "workflow/scripts/page.py"
+    return runpy.run_path(str(path))["markdown_page"](markdown, folder)
+
+
+DOCUMENTS = [
+    ("README.md", as_on_github),
+    ("docs/results.md", as_on_github),
+    ("docs/results/miniature_ladder.md", as_on_github),
+    ("docs/results/miniature_ladder.md", as_by_make_pages),
+]
+
+
+@pytest.fixture(scope="module", params=DOCUMENTS, ids=lambda of: f"{of[0]}-{of[1].__name__}")
+def document(request, browser, root, tmp_path_factory) -> Iterator[Page]:
+    """A page of the documents, with its Markdown's path; the browser must have nothing to say."""
+    name, form = request.param
+    source, messages = root / name, []
+    path = tmp_path_factory.mktemp("document") / "page.html"
+    path.write_text(form(source.read_text(encoding="utf-8"), source.parent), encoding="utf-8")
+    page = browser.new_page(offline=True)
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.goto(path.as_uri())
+    page.source = source
+    yield page
+    assert messages == []
+    page.close()
+
+
+def test_a_document_begins_with_a_finding_its_interval_and_commands(document):
+    document.set_viewport_size({"width": 1400, "height": 900})
+    commands = "code" if document.source.name == "results.md" else "pre"
+    finding = document.locator("p, li").filter(has_text=re.compile(INTERVAL)).first
+    for part in (finding, document.locator(commands).first):
+        box = part.bounding_box()
+        assert box["y"] + box["height"] <= 900
+    assert "have not been run" in document.locator("main").inner_text()[:900]
+
+
+def test_a_document_fits_a_desk_and_a_telephone_by_day_and_by_night(document):
+    for width in (1400, 400):
+        document.set_viewport_size({"width": width, "height": 900})
+        assert document.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("light", "dark"):
+            document.emulate_media(color_scheme=scheme)
+            assert weakest_contrast(document.locator("main")) > 4.5
+            picture = document.locator("img").first
+            picture.scroll_into_view_if_needed()
+            corner = Image.open(io.BytesIO(picture.screenshot())).convert("L").getpixel((3, 3))
+            assert corner > 250 if scheme == "light" else corner < 25
+
+
+def test_the_pictures_links_and_tables_of_a_document_are_whole(document):
+    for picture in document.locator("img").all():
+        assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 150
+        assert len(picture.get_attribute("alt").split()) > 6
+    links = "all => all.map(a => a.getAttribute('href'))"
+    for link in document.locator("a").evaluate_all(links):
+        if "://" not in link and not link.startswith("#"):
+            assert (document.source.parent / link.partition("#")[0]).exists(), link
+    if document.locator("[role=region]").count():
+        assert_all_tables_say_whose_they_are(document)
+        for link in document.locator("a[href^='#']").evaluate_all(links):
+            assert document.locator(f"[id='{link[1:]}']").count() == 1, link
+
+
+def assert_all_tables_say_whose_they_are(page: Page) -> None:
+    """Each table keeps its role in a region with a name, and each header has a scope."""
+    tables = page.get_by_role("table").count()
+    assert 0 < tables == page.locator("table").count() == page.get_by_role("region").count()
+    assert page.locator("[role=region][aria-label^='Table']").count() == tables
+    assert page.locator("th").count() == page.locator("th[scope]").count() > 4
+
+
+def weakest_contrast(within: Locator) -> float:
+    """The least contrast of words to their ground, from 1 to 21."""
+    words = within.locator("h1, h2, h3, p:not(.picture), li, td, th, a, code")
+    return min(
+        contrast(*pair) for pair in {*map(tuple, words.evaluate_all(f"all => all.map({INK})"))}
+    )
 
 
 FORKED = """
@@ -196,15 +312,12 @@ def test_the_front_page_is_walked_by_keys_and_its_tables_scroll_alone(front):
     front.keyboard.press("Enter")
     assert front.locator("main").evaluate("e => e === document.activeElement")
     front.goto(front.url.partition("#")[0])
-    regions = front.get_by_role("region")
-    assert regions.count() == front.get_by_role("table").count() > 0
-    assert front.get_by_role("columnheader").count() > 4
+    assert_all_tables_say_whose_they_are(front)
 
 
-def test_every_picture_of_the_front_page_is_drawn_on_white_and_says_what_it_shows(front):
+def test_every_picture_of_the_front_page_is_drawn_and_says_what_it_shows(front):
     for picture in front.locator("img").all():
         assert picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)") > 200
-        assert picture.evaluate(INK)[1] == "rgb(255, 255, 255)"
         words = picture.get_attribute("alt")
         assert len(words) > 60 and words.endswith(".")
         seen = Image.open(io.BytesIO(picture.screenshot())).convert("RGB")
@@ -214,12 +327,11 @@ def test_every_picture_of_the_front_page_is_drawn_on_white_and_says_what_it_show
 def test_the_front_page_can_be_read_on_a_telephone_and_in_the_dark(front):
     width = front.viewport_size["width"]
     assert front.evaluate("document.documentElement.scrollWidth") <= width
-    cells = front.locator("h1, h2, p:not(.picture), td, th, a, .agrees, .opposite, .paper")
-    colours = {tuple(pair) for pair in cells.evaluate_all(f"all => all.map({INK})")}
-    assert min(contrast(*pair) for pair in colours) > 4.5
-    dark = front.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    ground = front.locator("body").evaluate(INK)[1]
-    assert (contrast("rgb(0, 0, 0)", ground) < 2) == dark
+    for scheme in ("light", "dark"):
+        front.emulate_media(color_scheme=scheme)
+        assert weakest_contrast(front.locator("body")) > 4.5
+        ground = front.locator("body").evaluate(INK)[1]
+        assert (contrast("rgb(0, 0, 0)", ground) < 2) == (scheme == "dark")
     for paragraph in front.locator("main > p:not(.picture)").all():
         assert paragraph.bounding_box()["width"] >= min(0.9 * width, 500) - 20
 
@@ -412,9 +524,7 @@ def test_the_report_can_be_read_on_a_telephone_and_in_the_dark(browser, report, 
     # A table may be wider than the page: it is moved alone.
     assert body.evaluate("e => e.ownerDocument.documentElement.scrollWidth") <= box["width"]
     assert (contrast("rgb(0, 0, 0)", body.evaluate(INK)[1]) < 2) == (scheme == "dark")
-    cells = body.locator("h1, p, td, .agrees, .opposite, .paper")
-    colours = {tuple(pair) for pair in cells.evaluate_all(f"all => all.map({INK})")}
-    assert min(contrast(*pair) for pair in colours) > 4.5
+    assert weakest_contrast(body) > 4.5
     page.close()
 
 
