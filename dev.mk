@@ -28,7 +28,7 @@ test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of 
 	.venv-vllm/bin/python -m pytest -s tests/sampling/test_installed_vllm.py tests/benchmarks/test_gpu_weight_sync.py
 
 test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
-	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py
+	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py tests/integrations/test_verl_teachers.py
 
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install

@@ -1,4 +1,4 @@
-r"""GeoSD's pull as a distillation loss of verl 0.9, for its FSDP engines.
+r"""GeoSD's losses among the distillation losses of verl 0.9, for its FSDP engines.
 
     VERL_USE_EXTERNAL_MODULES=geosd.integrations.verl python -m verl.trainer.main_ppo ... \
       distillation.enabled=True distillation.distillation_loss.loss_mode=hellinger_topk \
@@ -6,17 +6,19 @@ r"""GeoSD's pull as a distillation loss of verl 0.9, for its FSDP engines.
       distillation.distillation_loss.use_task_rewards=False \
       actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-mean
 
-verl imports this module in each of its processes, and the module registers the loss. The loss lacks
-what verl does not give:
+verl imports this module in each of its processes, and the module registers the losses.
+`hellinger_topk` is the pull alone, to any teacher server of verl. `geosd_topk` is GeoSD's loss,
+with the privileged teacher and the anchor of `geosd.integrations.verl_teachers`, whose head has the
+options. What verl does not allow:
 
-- The teacher server returns the teacher's own top K tokens alone. All other tokens are one outcome
-  here; the paper takes the union of the models' top K.
-- Nothing returns a checkpoint's distribution, so there is no proximal term.
-- The teacher reads the student's prompt. Privileged context is the agent loop's to add.
-- The student's logits have the engine's precision: in bfloat16 they are rounded. With no proximal
-  term no distance is taken to a distribution so near that this decides it.
+- A server returns its model's own top K tokens alone. So each term has its own tokens, the
+  teacher's or the anchor's, and one outcome for all others; the paper takes the union of the
+  models' top K. Lumping never raises a divergence.
+- The student's logits have the engine's precision: in bfloat16 they are rounded, and the anchor's
+  come from another engine. Both count as drift (docs/method.md says how much).
+- verl's engines step their optimisers themselves, so there is no K-FAC.
 
-N = positions of a packed batch, V = vocabulary, K = tokens that the teacher server returns.
+N = positions of a packed batch, V = vocabulary, K = tokens that a server returns.
 """
 
 from __future__ import annotations
@@ -29,70 +31,100 @@ from torch.utils.checkpoint import checkpoint
 from verl.trainer.distillation import losses
 from verl.utils.ulysses import get_ulysses_sequence_parallel_world_size, slice_input_tensor
 
-from geosd.geometry import hellinger
+from geosd.geometry import fisher_rao_squared, hellinger
 from geosd.geometry.lumping import add_others, lump
 
-LOSS_MODE = "hellinger_topk"
+PULL, GEOSD = LOSS_MODES = ("hellinger_topk", "geosd_topk")
 STRATEGIES = ("fsdp", "fsdp2", "veomni")
 """verl's engines that hold whole rows of logits."""
 CHUNK = 512
 """Positions whose lumped logits are held at once."""
 
 
-def hellinger_topk(
-    student_logits: Tensor, teacher_log_probs: Tensor, teacher_ids: Tensor
+def lumped_loss(
+    student_logits: Tensor, log_probs: Tensor, ids: Tensor, drift_penalty: float | None = None
 ) -> dict[str, Tensor]:
-    """D_H(p, q) at each position, on the teacher's top K tokens and one outcome for all others.
+    """D_H(p, q) + lambda d_FR^2(p, anchor) at each position, each on the other model's top K.
 
     p = student, q = teacher. verl takes the mean by its own `loss_agg_mode`.
 
     Args:
         student_logits: [1, N, V]. Takes the gradient.
-        teacher_log_probs: [1, N, K] of the teacher's full softmax.
-        teacher_ids: [1, N, K], their tokens.
+        log_probs: [1, N, K] of the teacher's full softmax; with the second term [1, N, 2 K], the
+            anchor's behind the teacher's.
+        ids: Their tokens.
+        drift_penalty: lambda; None leaves the second term and the anchor out.
 
     Returns:
         "distillation_losses", and without gradient "student_mass" and "teacher_mass", the
-        probability of the K tokens: each [1, N].
+        probability of the teacher's K tokens, and "prox", the second term without lambda: each
+        [1, N].
     """
-    parts = zip(
-        *(each[0].split(CHUNK) for each in (student_logits, teacher_log_probs, teacher_ids)),
-        strict=True,
-    )
-    columns = zip(
-        *(checkpoint(_of_chunk, *part, use_reentrant=False) for part in parts), strict=True
-    )
-    names = ("distillation_losses", "student_mass", "teacher_mass")
-    return {name: torch.cat(each)[None] for name, each in zip(names, columns, strict=True)}
+    parts = zip(*(each[0].split(CHUNK) for each in (student_logits, log_probs, ids)), strict=True)
+    chunks = [checkpoint(_of_chunk, drift_penalty, *part, use_reentrant=False) for part in parts]
+    return {name: torch.cat([each[name] for each in chunks])[None] for name in chunks[0]}
 
 
-def _of_chunk(logits: Tensor, log_q: Tensor, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    log_p, log_q = lump(logits, ids.long()), add_others(log_q)
-    masses = (1 - each[..., -1].detach().exp() for each in (log_p, log_q))
-    return hellinger(log_p, log_q), *masses
+def _of_chunk(
+    drift_penalty: float | None, logits: Tensor, log_probs: Tensor, ids: Tensor
+) -> dict[str, Tensor]:
+    pairs = zip(log_probs.chunk(2, -1), ids.long().chunk(2, -1), strict=True)
+    models = [(log_probs, ids.long())] if drift_penalty is None else pairs
+    (log_p, log_q), *anchor = [(lump(logits, own), add_others(known)) for known, own in models]
+    values = {"distillation_losses": hellinger(log_p, log_q)}
+    for name, each in (("student_mass", log_p), ("teacher_mass", log_q)):
+        values[name] = 1 - each[..., -1].detach().exp()
+    for log_p_there, log_anchor in anchor:
+        prox = fisher_rao_squared(log_p_there, log_anchor)
+        values["distillation_losses"] = values["distillation_losses"] + drift_penalty * prox
+        values["prox"] = prox.detach()
+    return values
 
 
 def _compute_topk_loss(
     config: Any, distillation_config: Any, data: Any, student_logits: Tensor, data_format: str
 ) -> dict[str, Tensor]:
     """Losses by this module or by verl; ValueError if an engine splits the rows of logits."""
-    if distillation_config.distillation_loss.loss_mode != LOSS_MODE:
+    mode = distillation_config.distillation_loss.loss_mode
+    if mode not in LOSS_MODES:
         return _OF_VERL(config, distillation_config, data, student_logits, data_format)
     if config.strategy not in STRATEGIES:
         raise ValueError(
-            f"loss_mode {LOSS_MODE}: strategy is {config.strategy!r}; allowed are"
+            f"loss_mode {mode}: strategy is {config.strategy!r}; allowed are"
             f" {', '.join(STRATEGIES)}.\nHint: others hold a part of the vocabulary a rank."
         )
-    teacher = [data[name].values()[None] for name in ("teacher_logprobs", "teacher_ids")]
+    known = [data[name].values()[None] for name in ("teacher_logprobs", "teacher_ids")]
     if get_ulysses_sequence_parallel_world_size() > 1:
-        teacher = [slice_input_tensor(each, dim=1) for each in teacher]
-    return hellinger_topk(student_logits, *teacher)
+        known = [slice_input_tensor(each, dim=1) for each in known]
+    penalty = drift_penalty(distillation_config) if mode == GEOSD else None
+    return lumped_loss(student_logits, *known, penalty)
+
+
+def drift_penalty(distillation_config: Any) -> float:
+    """Lambda, which verl's options have a place for at the anchor's server alone; default 1."""
+    (anchor,) = distillation_config.teacher_models.values()
+    return float((anchor.inference.custom or {}).get("drift_penalty", 1.0))
+
+
+def _loss_and_metrics(
+    config: Any, distillation_config: Any, model_output: dict, data: Any
+) -> tuple[Tensor, dict[str, Any]]:
+    """The second step of verl, from positions to responses, with the mean of the second term."""
+    values, metrics = losses.compute_forward_kl_topk(
+        config, distillation_config, model_output, data
+    )
+    if "prox" in model_output:
+        prox, mask = (
+            losses.no_padding_2_padding(model_output["prox"], data),
+            data["response_mask"],
+        )
+        mask = mask.to_padded_tensor(0) if mask.is_nested else mask
+        metrics["distillation/prox"] = prox[mask.bool()].mean().item()
+    return values, metrics
 
 
 _OF_VERL = losses.compute_topk_loss
-if LOSS_MODE not in losses.DISTILLATION_LOSS_REGISTRY:
-    # Its second step, from positions to metrics and responses, is the same for every divergence.
-    losses.register_distillation_loss(
-        losses.DistillationLossSettings(names=[LOSS_MODE], use_topk=True)
-    )(losses.compute_forward_kl_topk)
+if PULL not in losses.DISTILLATION_LOSS_REGISTRY:
+    settings = losses.DistillationLossSettings(names=[*LOSS_MODES], use_topk=True)
+    losses.register_distillation_loss(settings)(_loss_and_metrics)
     losses.compute_topk_loss = _compute_topk_loss
