@@ -27,51 +27,52 @@ MINIATURE := $(patsubst %,miniature_transfer_%_one_rate,0 25 50 75 100) \
   restore test stop clean
 
 help:
+	@echo "Targets; STUDY=name chooses the study of params.yaml, quick without it."
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-run: .venv/installed  ## install what is missing, run the study, and write its report (STUDY=name)
+run: .venv/installed  ## install what is missing, run the study, write its report
 	@for extra in $$($(GEOSD) extras --study $(STUDY) 2>/dev/null); do $(again) .venv/installed-$$extra; done
 	@$(GEOSD) run --study $(STUDY)
 
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(again) run STUDY=smollm2
 
-miniature: .venv/installed  ## the dial, the main comparison, ablations and sweeps, in turn; some hours on two cores
+miniature: .venv/installed  ## all studies of the miniature in turn; some hours on two cores
 	@set -e; for study in $(MINIATURE); do echo "== $$study"; $(again) run STUDY=$$study; done
 	@$(again) ledger
 
-plan: .venv/installed  ## what a study would run, cost and take; ALL=1 lists each job, and why (STUDY=name)
+plan: .venv/installed  ## what a study would run and cost; ALL=1 lists each job, and why
 	@$(GEOSD) plan --study $(STUDY) $(if $(ALL),--all)
 
-doctor: $(BIN)/python  ## whether this machine, and its cluster, have what a study needs (STUDY=name)
+doctor: $(BIN)/python  ## whether this machine, and its cluster, have what a study needs
 	@$(GEOSD) doctor --study $(STUDY)
 
-preview: .venv/installed  ## what a study that is under way has found so far (STUDY=name)
+preview: .venv/installed  ## what a study that is under way has found so far
 	@$(GEOSD) preview --study $(STUDY)
 
-figures: .venv/installed  ## the tables and figures alone, from a study's results, or as it is shipped (STUDY=name)
+figures: .venv/installed  ## tables and figures alone, of what was run or is shipped
 	@$(GEOSD) figures --study $(STUDY)
 
-report: .venv/installed  ## the study on one HTML page; behind it Snakemake's report of how it was made (STUDY=name)
+report: .venv/installed  ## the study on one HTML page, with Snakemake's report behind it
 	@$(GEOSD) report --study $(STUDY)
 
-ship: .venv/installed  ## have git keep what a study shows, and all that redraws it; runs what is missing (STUDY=name)
+ship: .venv/installed  ## have git keep what a study shows; runs what is missing
 	@$(BIN)/snakemake --profile local --config study=$(STUDY) -- ship
 	@$(again) --silent results
 	@cat logs/$(STUDY)/ship.log
 
-stale: $(BIN)/python  ## results whose inputs, parameters or code have changed, from their manifests (STUDY=name)
+stale: $(BIN)/python  ## results whose inputs, parameters or code have changed
 	@$(GEOSD) stale --study $(STUDY)
 
 # Environment and pages say that code was accepted, so they are written anew, if all is there.
-accept: $(BIN)/python  ## take results as made by the code of today, and say so in their manifests (STUDY=name)
+accept: $(BIN)/python  ## take results as made by the code of today, and say so in them
 	@$(GEOSD) accept --study $(STUDY)
 	@[ ! -e $(REPORT) ] || $(GEOSD) run --study $(STUDY) --outputs-only
 
-publish: $(BIN)/python  ## keep a finished study with DVC, commit what names it, and push it (STUDY=name)
+publish: $(BIN)/python  ## keep a finished study with DVC, commit what names it, and push it
 	@$(GEOSD) publish --study $(STUDY)
 
-restore: .venv/installed  ## fetch a published study; nothing is left to do (STUDY=name TARGETS=part)
+restore: .venv/installed  ## fetch a published study, or TARGETS of it; nothing is left to do
 	@$(GEOSD) restore --study $(STUDY) $(TARGETS)
 
 # A file's tests in one process: what they share, as a study that was run, is made once. Files are
@@ -81,7 +82,7 @@ pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: .venv/installed-test  ## all tests, the slow ones too
 	$(pytest) --durations 15
 
-stop: $(BIN)/python  ## end the Snakemake of this folder, cancel its SLURM jobs, and unlock it
+stop: $(BIN)/python  ## end the Snakemake of this folder and its SLURM jobs, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all
 	@$(BIN)/snakemake --profile local --config study=$(STUDY) --unlock
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,13 +27,19 @@ def geosd(*words: str, **more) -> subprocess.CompletedProcess[str]:
 
 def test_each_name_is_a_function_with_a_line_that_the_list_has():
     assert len(NAMES) == len(set(NAMES))
-    listed = command.overview().splitlines()
+    listed = re.sub(r"\n {20}", " ", command.overview()).splitlines()
     for name in NAMES:
         module, function = command.place(name)
         program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
         line = program.__doc__.splitlines()[0]
         assert f"  {name:<18}{line}" in listed and line.endswith(".")
-    assert all(len(line) <= 102 for line in listed)
+    assert max(map(len, command.overview().splitlines())) <= 80
+
+
+def test_what_make_can_do_is_whole_in_80_columns_and_24_lines(root):
+    done = subprocess.run(["make", "help"], cwd=root, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert 12 < len(lines) <= 24 and max(map(len, lines)) <= 80
 
 
 def test_the_list_and_the_code_of_steps_name_the_same_modules():

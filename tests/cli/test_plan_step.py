@@ -100,7 +100,7 @@ def test_the_calendar_is_that_of_the_jobs_at_the_sites_bounds_and_at_others(plan
     jobs += [["evaluate", model, 2, False, [i]] for i in range(2, 6)]
     planned("paper_8b", jobs)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 60
+    assert len(lines) <= 60 and max(map(len, lines)) <= 80
     rows = {cells[0]: cells for line in lines if len(cells := line.strip("| ").split()) > 5}
     reckoned = {
         name: float(cells[cells.index("h") - 1]) for name, cells in rows.items() if "h" in cells
@@ -155,7 +155,7 @@ def test_a_plan_says_which_job_fits_no_partition(planned, capsys, root, monkeypa
     site["partitions"]["gpu"]["max_gpu"] = 4
     (tmp_path / "site.yaml").write_text(yaml.safe_dump(site))
     planned("paper_8b", [])
-    assert "each fits one of cpu, gpu." in capsys.readouterr().out
+    assert "Each fits one of cpu, gpu." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_the_seconds_of_finished_jobs_stand_beside_the_estimate(root, tmp_path, 
     jobs, done, gpus, reckoned, took, asked, times, gpu_hours = (
         cell.strip() for cell in line.strip("|").split("|")[1:]
     )
-    assert (jobs, done, gpus, took) == ("3", "2", "1 / 2 / 1", "30 h / – / –")
+    assert (jobs, done, gpus, took) == ("3", "2", "1/2/1", "30 h/–/–")
     assert (asked, times) == ("24 h", "3 / 5 / 3")
     first, _, third = (float(hours.removesuffix(" h")) for hours in reckoned.split(" / "))
     # Two jobs of 30 hours, and one of a model whose hours are off by as much.

@@ -15,7 +15,7 @@ from geosd.config.run_folders import RunFolders
 from geosd.files import sha256, write_jsonl
 from geosd.problems.records import ID, Sample
 from geosd.provenance.manifest import write_manifest
-from geosd.scores.statistics import Group, final_contrast
+from geosd.scores.statistics import Group, contrast, final_contrast
 
 METHODS = ["pi_0", "fwdkl", "geosd"]
 PROBLEMS = 20
@@ -43,7 +43,7 @@ def study(root, tmp_path, monkeypatch):
     for name in ("selected", "base_models"):
         (tmp_path / name).symlink_to(root / name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "80")
     resolved = resolve(load(tmp_path / "params.yaml"), "quick")
     rows = {(row.variant, row.seed): row for row in RunFolders(resolved).rows()}
 
@@ -93,19 +93,23 @@ def test_a_preview_has_the_runs_that_are_there_and_what_the_others_may_change(
     (study("geosd", 2) / "manifest.json").unlink()
     preview.main("quick")
     printed = capsys.readouterr().out
+    lines = [line.rstrip() for line in printed.splitlines()]
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
     assert "PREVIEW" in printed and "6 of 9 runs are evaluated" in printed
     text = (tmp_path / "scratch/preview/quick/preview.md").read_text()
     lines = {line.split("|")[1].strip(): line for line in text.splitlines() if line.count("|") > 3}
     cells = [cell.strip() for cell in lines["GeoSD"].strip("|").split("|")[1:]]
     seeds, id_mean, _, ood, ood_final, change, _ = cells
-    assert seeds == "2 of 3" and id_mean.startswith("80.0 [") and ood.startswith("70.0 [")
+    assert seeds == "2 of 3" and id_mean.startswith("80.0 ±")
+    seen = contrast([Group.of([75.0, 65.0])])
+    assert ood == f"70.0 ±{(seen.high - seen.low) / 2:.1f}"
     final = final_contrast([Group.of([75.0, 65.0])], 3)
-    assert ood_final == f"[{final.low:.1f}, {final.high:.1f}]"
-    assert change.startswith("+25.0 [")
+    assert ood_final == f"±{(final.high - final.low) / 2:.1f}"
+    assert change.startswith("+25.0 ±")
     alone = [cell.strip() for cell in lines["FwdKL"].strip("|").split("|")[1:]]
-    assert alone[:3] == ["1 of 3", "65.0", "any"]
+    assert alone[:3] == ["1 of 3", "65.0", "–"]
     whole = [cell.strip() for cell in lines["π₀"].strip("|").split("|")[1:]]
-    assert whole[0] == "3 of 3" and whole[2] == "complete"
+    assert whole[0] == "3 of 3" and whole[2] == "±0.0"
     assert "may have either sign: mini-qwen3/FwdKL, mini-qwen3/GeoSD." in printed
     assert (tmp_path / "scratch/preview/quick/figure_frontier.pdf").stat().st_size
     assert not (tmp_path / "results/quick").exists()  # nothing of the study itself

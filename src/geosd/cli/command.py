@@ -12,6 +12,7 @@ import gc
 import importlib
 import os
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +109,13 @@ def place(name: str) -> tuple[str, str]:
 
 
 def overview() -> str:
-    """Every program with the first line of its docstring, by groups."""
+    """Every program with the first line of its docstring, by groups, in 80 columns."""
     lines = ["usage: geosd NAME ...     `geosd NAME --help` lists the options of NAME"]
     for group, names in GROUPS.items():
         lines += ["", group]
-        lines += [f"  {name:<18}{_first_line(*place(name))}" for name in names.split()]
+        for name in names.split():
+            said = f"  {name:<18}{_first_line(*place(name))}"
+            lines += textwrap.wrap(said, 80, subsequent_indent=" " * 20, break_on_hyphens=False)
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any, NamedTuple
 
 import tyro
@@ -144,7 +145,7 @@ def _of_study(
         for row, likely in zip(rows, hours.likely_hours(rows), strict=True)
         if likely
     }
-    parts = [f"# Study {study.name}: {study.params.studies[study.name].about}"]
+    parts = [fill(f"# Study {study.name}: {study.params.studies[study.name].about}", 80)]
     on_gpus = any(row.gpus for row in rows)
     limits = _time_limits(study, site.max_minutes) if on_gpus else {}
     parts.append(plan_tables.rule_table(rows, Counter(job.rule for job in jobs), limits))
@@ -212,8 +213,8 @@ def _partitions(study: Study, site: slurm.Site) -> str:
     most = [max(getattr(one, field) for one in requests) for field in ("minutes", "mem_mb", "gpus")]
     needs = f"{most[0] / 60:g} h, {most[1] / 1000:g} GB and {most[2]} GPUs of a node"
     if not site.partitions:
-        return f"No job asks for more than {needs}. {SITE} names no partition to hold that to."
-    return f"No job asks for more than {needs}; each fits one of {', '.join(site.partitions)}."
+        return f"No job asks for more than {needs}.\n{SITE} names no partition to hold that to."
+    return f"No job asks for more than {needs}.\nEach fits one of {', '.join(site.partitions)}."
 
 
 def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:

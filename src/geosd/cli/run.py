@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -62,21 +63,22 @@ def figures(study: str = "quick") -> None:
         targets = ("tables", "figures")
         snakemake(study, "--logger", "brief", *rules_of_outputs(), *targets, "--", *targets)
         drawn = {path.stem for path, at in _modified(study).items() if before.get(path) != at}
-        print(f"Figures  figures/{study}/: {', '.join(sorted(drawn)) or 'nothing to draw again'}")
+        how = ", ".join(sorted(drawn)) or "nothing to draw again"
     elif Path("figures", study, MANIFEST).exists():
         shipped = read_shipped(Path("figures", study)).files
         redraw(study)
         made = read_shipped(Path("figures", study)).files
         changed = [name for name, digest in made.items() if shipped.get(name) != digest]
         how = f"not as shipped: {', '.join(changed)}" if changed else "all as shipped"
-        print(f"Figures  figures/{study}/: {len(made)} files drawn of its source/, {how}")
+        how = f"{len(made)} files drawn of its source/, {how}"
     else:
         listed = "\n".join(f"  {file}" for file in missing)
         raise SystemExit(
-            f"Study {study} is neither finished nor shipped; its figures are made of these files,"
-            f" which are not there:\n{listed}\nHint: `make run STUDY={study}` makes them;"
-            f" `make plan STUDY={study}` says what that costs."
+            f"Study {study} is neither finished nor shipped: what its figures show is not there:\n"
+            f"{listed}\nHint: `make run STUDY={study}` makes it; `make plan STUDY={study}` says the"
+            " cost."
         )
+    print(textwrap.fill(f"Figures  figures/{study}/: {how}", 80, subsequent_indent=" " * 9))
 
 
 def _modified(study: str) -> dict[Path, int]:

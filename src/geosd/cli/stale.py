@@ -36,7 +36,7 @@ def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("f
     if not reasons:
         raise SystemExit(
             f"Study {study} has no results with a manifest.\nHint: `make run STUDY={study}` makes"
-            f" the study, `make restore STUDY={study}` fetches it."
+            f" it, `make restore STUDY={study}` fetches it."
         )
     outdated = {result: why for result, why in reasons.items() if why}
     for result, why in outdated.items():

@@ -25,17 +25,18 @@ class Check(NamedTuple):
 
 
 def report(checks: Sequence[Check]) -> str:
-    """A line for each check, its state first, and the cure below what is not ok.
+    """Each check in 80 columns, its state first, and the cure below what is not ok.
 
     Example:
         >>> print(report([Check("disk", "ok", "9 TB free")]))
         ok       disk: 9 TB free
     """
-    lines = []
+    lines, wraps = [], {"break_long_words": False, "break_on_hyphens": False}
     for check in checks:
-        lines.append(f"{check.state:8} {check.subject}: {check.found}")
-        if check.state != "ok":
-            lines.append(textwrap.indent(f"Hint: {check.cure}", " " * 9))
+        words = f"{check.state:8} {check.subject}: {check.found}"
+        lines.append(textwrap.fill(words, 80, subsequent_indent=" " * 9, **wraps))
+        if check.state != "ok":  # a line by itself, however long: its command can be copied
+            lines.append(f"{' ' * 9}Hint: {check.cure}")
     return "\n".join(lines)
 
 

@@ -11,10 +11,10 @@ from geosd.reporting.tables import MISSING, markdown_table
 
 ASSUMPTION_LABELS = {
     "gpu": "the GPU: {memory:.0f} GB, {bandwidth:g} TB/s, {flops:g} TFLOP/s dense bf16",
-    "mfu": "share of its operations that passes over whole sequences get",
+    "mfu": "share of its FLOP/s that passes over sequences get",
     "bandwidth_share": "share of its bandwidth that decoding gets",
     "usable": "share of its memory that is planned with",
-    "length": "mean response, in caps (a step waits for its longest, taken to be the cap)",
+    "length": "mean response, in caps; a step waits for the cap",
     "prompt": "tokens of a question with its template",
     "concurrent": "responses decoded side by side at most",
 }
@@ -28,7 +28,7 @@ def assumption_table(assumed: Assumptions) -> str:
         "bandwidth": gpu.bandwidth / 1e12,
         "flops": gpu.flops / 1e12,
     }
-    rows = [["Taken for granted", "", ""]]
+    rows = [["Assumed", "", ""]]
     rows += [
         [k, str(getattr(assumed, k)), text.format(**sheet)] for k, text in ASSUMPTION_LABELS.items()
     ]
@@ -77,7 +77,7 @@ def rule_table(
         limits: Model and rule -> minutes that a job asks for, and how often it is submitted at most
             to be done; empty where no job is submitted.
     """
-    head = "rule, jobs, done, GPUs, reckoned for each, measured, asks for, times at most, GPU-h"
+    head = "rule, jobs, done, GPUs, reckoned, measured, asks for, pieces, GPU-h"
     rows, total, likely = [head.split(", ")], 0.0, likely_hours(plan)
     for rule in dict.fromkeys(row.rule for row in plan):
         of_rule = [(r, hours) for r, hours in zip(plan, likely, strict=True) if r.rule == rule]
@@ -104,7 +104,7 @@ def rule_table(
     first, second, *more = zip(*rows, strict=True)
     said = [column for column in more if {*column[1:]} - {"", "0", MISSING}]
     table = markdown_table([*zip(first, second, *said, strict=True)])
-    return "\n\n".join(filter(None, [table, fill(words, 98)]))
+    return "\n\n".join(filter(None, [table, fill(words, 80)]))
 
 
 def _hours(hours: float | None) -> str:
@@ -112,9 +112,11 @@ def _hours(hours: float | None) -> str:
 
 
 def _each(cells: Iterable[str]) -> str:
-    """The cells of the models, or the one that all have."""
+    """The cells of the models, or the one that all have; a unit of all stands once, at the end."""
     different = [*cells]
-    return " / ".join(different if len({*different}) > 1 else different[:1]) or MISSING
+    text = "/".join(different if len({*different}) > 1 else different[:1]) or MISSING
+    units = {cell.partition(" ")[2] for cell in different}
+    return text.replace(f" {min(units)}/", "/") if len(units) == 1 else text
 
 
 def calendar_table(calendar: Sequence[CalendarRow]) -> str:
@@ -128,7 +130,7 @@ def calendar_table(calendar: Sequence[CalendarRow]) -> str:
         "First at the bounds of profiles/slurm/site.yaml, or those given; last without any. Not"
         " counted: waiting in SLURM's queue, retries, rules whose time is not known."
     )
-    return f"{markdown_table(rows, left=0)}\n\n{fill(note, 98)}"
+    return f"{markdown_table(rows, left=0)}\n\n{fill(note, 80)}"
 
 
 def peak_table(parts: Sequence[MemoryPart]) -> str:

@@ -9,9 +9,7 @@ from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import accuracy_name
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
-from geosd.scores.statistics import ContrastResult, Group, contrast, final_contrast
-
-QUANTITIES = ("ID", "OOD avg.", "Δ OOD")
+from geosd.scores.statistics import Group, contrast, final_contrast
 
 
 def preview_table(
@@ -19,12 +17,12 @@ def preview_table(
 ) -> Table:
     """The table `preview`: a row for each model and method of which runs are there.
 
-    Beside each mean stands Student's 95 % interval, and the 95 % predictive interval of the mean
-    that all `seeds` will have. Δ OOD is the difference of means from pi_0, as in `table_main`.
+    Beside each mean stand half of Student's 95 % interval and half of the 95 % predictive interval
+    of the mean of all `seeds`. Δ OOD is the difference of means from pi_0, as in `table_main`.
     """
     columns = [Column("n", "seeds")]
-    for label in QUANTITIES:
-        columns += [Column(label, label), Column(f"{label}.final", f"{label}, final")]
+    for label in ("ID", "OOD avg.", "Δ OOD"):
+        columns += [Column(label, label), Column(f"{label}.final", "final")]
     rows = tuple(
         Row(method(variant).label, model, (Cell(f"{n} of {seeds}"), *cells))
         for model in models
@@ -33,11 +31,10 @@ def preview_table(
         and (cells := [*_cells(scores, model, variant, seeds)])
     )
     note = (
-        f"PREVIEW: {accuracy_name(scores)} in percent, of the runs that are there: mean [95 %"
-        f" interval, Student's]. Final: the interval that has the mean of all {seeds} seeds with"
-        " 95 % probability, if runs are independent and normal. Δ OOD is the change of the OOD"
-        " average from π₀. No verdict: who looks often, and stops when it suits, errs more often"
-        " than 5 %."
+        f"PREVIEW: {accuracy_name(scores)} in percent, mean ± half of Student's 95 % interval over"
+        f" the runs that are there. Final: how far from it the mean of all {seeds} seeds may lie,"
+        " with 95 % probability for normal runs. Δ OOD: change of the OOD average from π₀. No"
+        " verdict: who looks often, and stops when it suits, errs more often than 5 %."
     )
     return Table("preview", "Accuracy so far", note, "Method", tuple(columns), rows)
 
@@ -66,9 +63,9 @@ def _cells(scores: pd.DataFrame, model: str, variant: str, seeds: int) -> Iterat
             yield from (Cell(None), Cell(None))
             continue
         seen, final = contrast(groups), final_contrast(groups, seeds)
-        yield Cell(format(seen.difference, form) + _interval(seen, form))
-        done = all(group.n == seeds for group in groups)
-        yield Cell("complete" if done else _interval(final, form).strip() or "any")
+        yield Cell(seen.difference, seen.high - seen.difference, form)
+        half = final.high - final.difference
+        yield Cell(None if math.isnan(half) else f"±{half:.1f}")
 
 
 def _change(scores: pd.DataFrame, model: str, variant: str) -> list[Group]:
@@ -77,9 +74,3 @@ def _change(scores: pd.DataFrame, model: str, variant: str) -> list[Group]:
     if own.empty or base.empty:
         return []
     return [Group.of(own), Group.of(-base)]
-
-
-def _interval(test: ContrastResult, form: str) -> str:
-    if math.isnan(test.low):
-        return ""
-    return f" [{format(test.low, form)}, {format(test.high, form)}]"
