@@ -486,7 +486,7 @@ def made(name, study, folder):
         files = {key: folder / f"{key}.csv" for key in ("scores", "drift", "consensus")}
         for key, file in files.items():
             tidy[key].to_csv(file, index=False)
-        claims.main(study.name, *files.values(), folder / "claims", params=Path("params.yaml"))
+        claims.main(study.name, tuple(files.values()), folder / "claims", Path("params.yaml"))
         return
     module = import_module(f"geosd.reporting.{name}")
     made = getattr(module, output_kind(name).function)(

@@ -230,9 +230,8 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         tables = [Path("analyse", f"{name}.csv") for name in ("scores", "drift", "consensus")]
 
         def judge(out: Path) -> None:
-            others = {name: (data / f"{name}.csv",) for name in ("states", "alignment")}
-            drift = data / "drift_over_steps.csv"
-            claims.main(STUDY, *tables, out, drift_over_steps=drift, **others, params=params)
+            others = (data / f"{name}.csv" for name in tidy_names)
+            claims.main(STUDY, (*tables, *others), out, params)
 
         judge(Path("figures"))
         for path in (*tables, *(data / f"{name}.csv" for name in tidy_names)):

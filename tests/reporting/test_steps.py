@@ -69,7 +69,7 @@ def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
         for name in SHOWN:
             tidy = (scores, drift) if name == "table_main" else (scores,)
             render.main(name, "quick", out, tidy, PARAMS)
-        claims.main("quick", scores, drift, consensus, out, params=PARAMS)
+        claims.main("quick", (scores, drift, consensus), out, PARAMS)
     tables = {f"{t}.{e}" for t in SHOWN[:3] for e in ("csv", "md", "tex")}
     figures = {f"figure_frontier.{e}" for e in ("pdf", "svg", "png")}
     written = {path.name for path in (tmp_path / "a").iterdir()}

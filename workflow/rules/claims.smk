@@ -9,7 +9,7 @@ Judge each claim of the paper.
 
 rule claims:
     input:
-        **{name: TIDY[name] for name in FOLDERS.claims_read()},
+        tidy=[TIDY[name] for name in FOLDERS.claims_read()],
     output:
         csv="<figures>/claims.csv",
         md="<figures>/claims.md",
@@ -25,11 +25,8 @@ rule claims:
         study=STUDY.name,
         settings=settings_of("claims"),
         out=subpath(output.csv, parent=True),
-        tidy=lambda wildcards, input: " ".join(
-            f"--{name.replace('_', '-')} {files}" for name, files in input.items()
-        ),
     message:
         "Judge the claims of the paper"
     shell:
-        "python -m geosd claims --study {params.study:q} {params.tidy}"
+        "python -m geosd claims --study {params.study:q} --tidy {input.tidy:q}"
         " --out {params.out:q} > {log:q} 2>&1"

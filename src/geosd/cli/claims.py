@@ -21,31 +21,20 @@ from geosd.provenance.proof import prove
 from geosd.reporting.claims_forest import plot_forest
 from geosd.reporting.claims_page import ledger_frame, write_ledger
 from geosd.reporting.figures import save
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import read_tidy_files
 
 CLAIMS = "claims"
 """The name of a ledger's files."""
 
 
-def main(
-    study: str,
-    scores: Path,
-    drift: Path,
-    consensus: Path,
-    out: Path,
-    drift_over_steps: Path | None = None,
-    states: tuple[Path, ...] = (),
-    alignment: tuple[Path, ...] = (),
-    params: Path = Path("params.yaml"),
-) -> None:
-    """Judge every claim of the paper on one study: claims.md, claims.csv, claims.svg."""
+def main(study: str, tidy: tuple[Path, ...], out: Path, params: Path = Path("params.yaml")) -> None:
+    """Judge every claim of the paper on one study: claims.md, claims.csv, claims.svg.
+
+    Args:
+        tidy: Its tidy files, each known by its own name.
+    """
     job = Job("claims", params, study)
-    optional = {"drift_over_steps": drift_over_steps, "states": states, "alignment": alignment}
-    files = {"scores": scores, "drift": drift, "consensus": consensus}
-    files |= {name: paths for name, paths in optional.items() if paths}
-    tables = {name: read_tidy(name, paths) for name, paths in files.items()}
-    each = [[paths] if isinstance(paths, Path) else paths for paths in files.values()]
-    inputs = prove(path for paths in each for path in paths)
+    tables, inputs = read_tidy_files(tidy), prove(tidy)
     written = judge(study, tables, job.settings, out)
     job.write_manifest(out, inputs, written, name=f"claims.{MANIFEST}")
 

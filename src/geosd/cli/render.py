@@ -9,7 +9,7 @@ from geosd.config import load, resolve, settings
 from geosd.config.output_needs import unmet_needs
 from geosd.provenance.proof import prove
 from geosd.reporting.specs import output_specs, render
-from geosd.scores.tidy import read_tidy
+from geosd.scores.tidy import read_tidy_files
 
 
 def main(
@@ -29,16 +29,13 @@ def main(
     shown = settings(name, resolved)
     for missing in unmet_needs(resolved, output_specs()[name]):
         raise ValueError(f"{name} {missing}, for {study}.\nHint: params.yaml says what it has.")
-    files: dict[str, list[Path]] = {}
-    for path in tidy:
-        files.setdefault(path.stem, []).append(path)
-    reads = output_specs()[name].reads
-    if set(files) != set(reads):
+    reads, given = output_specs()[name].reads, dict.fromkeys(path.stem for path in tidy)
+    if set(given) != set(reads):
         raise ValueError(
-            f"{name} reads {_listed(reads)}, and was given {_listed(files)}.\nHint: let the"
+            f"{name} reads {_listed(reads)}, and was given {_listed(given)}.\nHint: let the"
             " workflow call this program, or give `--tidy` the files it reads."
         )
-    tables = {tidy: read_tidy(tidy, files[tidy]) for tidy in reads}
+    tables = read_tidy_files(tidy)
     prove(tidy)
     render(name, tables, shown, out)
 

@@ -160,6 +160,14 @@ def read_tidy(name: str, files: Path | str | Sequence[Path]) -> pd.DataFrame:
     return pd.concat([_read(name, Path(path)) for path in paths], ignore_index=True)
 
 
+def read_tidy_files(files: Iterable[Path]) -> dict[str, pd.DataFrame]:
+    """The tidy tables of files, each known by its own name; those of one name are one table."""
+    by_name: dict[str, list[Path]] = {}
+    for path in files:
+        by_name.setdefault(path.stem, []).append(path)
+    return {name: read_tidy(name, paths) for name, paths in by_name.items()}
+
+
 def _read(name: str, path: Path) -> pd.DataFrame:
     columns = COLUMNS[name]
     table = read_cells(path, columns, f"the table of {name}")
