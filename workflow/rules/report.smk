@@ -36,9 +36,7 @@ MANIFESTS = [
     )
     if folder
 ]
-READS = {name: spec.reads for name, spec in specs.output_specs().items()}
-READS["claims"] = ("scores", "drift", "consensus")  # and what the study's figures read
-TIDY_READ = dict.fromkeys(tidy for name in STUDY.outputs for tidy in READS.get(name, ()))
+TIDY_READ = FOLDERS.tidy_shown()
 
 
 rule page:

@@ -22,11 +22,10 @@ from typing import Annotated, Any
 import tyro
 
 from geosd.cli.analyse import analysed
-from geosd.cli.ship import redraw
+from geosd.cli.ship import redraw, write_shipped
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RESULTS, RunFolders, read_index
 from geosd.files import DamagedFileError, atomic_write, sha256
-from geosd.models.load_and_save import load_tokenizer
 from geosd.problems.grading import judge_response
 from geosd.problems.records import read_problems
 from geosd.problems.sources import encoding_of, get_data_source
@@ -48,19 +47,44 @@ LARGEST = 2**36
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
-    """Write a shipped study's samples, logs, manifests and outputs into one file.
+    """Write a finished study's samples, logs, manifests and outputs into one file.
 
     Args:
         out: The file, e.g. quick.zip.
 
     Raises:
-        ValueError: The study is not shipped.
+        ValueError: The study is not finished.
         FileNotFoundError: A base model or a folder of a run is missing.
     """
     resolved = resolve(load(params), study)
     figures, folders = Path("figures") / study, RunFolders(resolved)
-    shipped = shipping.read_shipped(figures)
-    rows = folders.rows()
+    with tempfile.TemporaryDirectory() as made:
+        if not (
+            figures / shipping.MANIFEST
+        ).exists():  # DVC has its outputs, as those of quick, or nobody
+            figures = _as_shipped(study, folders, params, Path(made))
+        _pack(study, folders, figures, Path(made), out, params)
+
+
+def _as_shipped(study: str, folders: RunFolders, params: Path, home: Path) -> Path:
+    """The folder, below `home`, of a finished study's outputs in the form that git keeps."""
+    files = folders.tidy_files()
+    tidy = tuple(Path(file) for name in folders.tidy_shown() for file in files[name])
+    if missing := [file for file in tidy if not file.is_file()]:
+        raise ValueError(
+            f"{missing[0]} is missing: study {study} is not finished.\nHint: make run STUDY={study}"
+        )
+    write_shipped(study, tidy, home / "figures" / study, params)
+    return home / "figures" / study
+
+
+def _pack(
+    study: str, folders: RunFolders, figures: Path, home: Path, out: Path, params: Path
+) -> None:
+    """Write the file of a study whose shipped form is `figures`, here or below `home`."""
+    from geosd.models.load_and_save import load_tokenizer  # what checks a capsule needs no torch
+
+    resolved, shipped, rows = folders.study, shipping.read_shipped(figures), folders.rows()
     opened = {}
     for row in rows:
         if row.model not in opened:
@@ -77,14 +101,16 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     }
     files |= {f for folder in runs for f in folder.iterdir() if f.suffix in KEPT}
     files |= {Path(row.base, MANIFEST) for row in rows}
-    kept = sorted(
-        f for f in files if f.is_file() and not f.name.startswith(("tokenizer", ".snake"))
-    )
+    kept = {
+        (f.relative_to(home) if f.is_relative_to(home) else f).as_posix(): f
+        for f in sorted(files)
+        if f.is_file() and not f.name.startswith(("tokenizer", ".snake"))
+    }
     described = _metadata(shipped.study, shipped.about, kept, opened)
     with atomic_write(out) as temporary, zipfile.ZipFile(temporary, "w") as z:
         z.writestr(zipfile.ZipInfo(METADATA), json.dumps(described, indent=1))
-        for file in kept:
-            entry = zipfile.ZipInfo(file.as_posix())  # with no time: the same bytes again
+        for name, file in kept.items():
+            entry = zipfile.ZipInfo(name)  # with no time: the same bytes again
             entry.compress_type = zipfile.ZIP_DEFLATED
             with file.open("rb") as source, z.open(entry, "w", force_zip64=True) as target:
                 shutil.copyfileobj(source, target)
@@ -92,17 +118,17 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
 
 
 def _metadata(
-    study: str, about: str, files: Iterable[Path], opened: Mapping[str, bool]
+    study: str, about: str, files: Mapping[str, Path], opened: Mapping[str, bool]
 ) -> dict[str, Any]:
     """The graph of an RO-Crate: the study, and each file with its size and hash."""
     entities = [
         {
-            "@id": file.as_posix(),
+            "@id": name,
             "@type": "File",
             "contentSize": str(file.stat().st_size),
             "sha256": sha256(file),
         }
-        for file in files
+        for name, file in files.items()
     ]
     properties = [
         {"@id": f"#{model}", "@type": "PropertyValue", "name": OPENS_THOUGHT, "value": value}

@@ -1,7 +1,7 @@
 """Ship what a study shows with the repository, and make it again from what is shipped."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def main(
     Raises:
         ValueError: DVC keeps the study's outputs.
     """
-    folder, resolved = figures / study, resolve(load(params), study)
+    folder = figures / study
     pointer = pipeline.parent / "published" / f"{folder.as_posix()}.dvc"
     if pointer.exists():
         raise ValueError(
@@ -54,13 +54,20 @@ def main(
             f"{pipeline} keeps {folder}, and what DVC keeps git must not.\nHint: ship another"
             " study, or let workflow/dvc/generate.py declare these outputs with `cache: false`."
         )
+    count = write_shipped(study, tidy, folder, params)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(f"{folder}: {count} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results*")
+
+
+def write_shipped(study: str, tidy: Sequence[Path], folder: Path, params: Path) -> int:
+    """Write all files of a shipped study, from its tidy files; how many outputs it has."""
+    resolved = resolve(load(params), study)
     known = [name for name in resolved.outputs if name == CLAIMS or name in output_specs()]
     # As the manifest holds them: what is drawn now is what is drawn from it later.
     outputs = json.loads(json.dumps({name: settings_of(name, resolved) for name in known}))
     shipping.ship_tidy_tables(tidy, folder)
     write_outputs(study, resolved.overlay.about, outputs, folder)
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print(f"{folder}: {len(known)} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results*")
+    return len(known)
 
 
 def redraw(study: str, figures: Path = Path("figures")) -> None:

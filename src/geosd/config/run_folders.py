@@ -35,6 +35,7 @@ from geosd.config.study import Study, resolve
 from geosd.files import DamagedFileError, atomic_write, remake_hint
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import SNAPSHOTS, WEIGHTS
+from geosd.reporting.specs import output_specs
 
 RESULTS = "results"
 SHARED = ("data", "base", "pool", "train", "evaluate", "states")
@@ -180,6 +181,12 @@ class RunFolders:
             "states": [f"{self.states(model)}/states.csv" for model in study.models],
             "alignment": [f"{folder}/alignment.csv" for folder in self.alignments().values()],
         }
+
+    def tidy_shown(self) -> list[str]:
+        """The tidy files that tables, figures and claims of the study are made of."""
+        reads = {name: spec.reads for name, spec in output_specs().items()}
+        reads["claims"] = ("scores", "drift", "consensus")  # and what the study's figures read
+        return list(dict.fromkeys(t for name in self.study.outputs for t in reads.get(name, ())))
 
     def alignments(self) -> dict[tuple[str, str, int], str]:
         """Model, variant and seed of each run whose alignment the study shows -> its folder."""
