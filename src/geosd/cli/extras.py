@@ -1,4 +1,4 @@
-"""Print the extras of geosd that a study's models need: what `make run` installs before it."""
+"""Print the extras of geosd that a study needs: what `make run` installs before it."""
 
 import importlib.metadata
 from pathlib import Path
@@ -10,10 +10,13 @@ from geosd.prerequisites.packages import locked_versions
 
 
 def main(study: str, locks: Path = Path("envs")) -> None:
-    """Print the extras of geosd that a study's models need, each with a lock of its own."""
+    """Print the extras of geosd that a study needs, each with a lock of its own."""
     resolved = resolve(load("params.yaml"), study)
     checkpoints = [resolved.section("base", model)["checkpoint"] for model in resolved.models]
     carriers = {canonicalize_name(c["package"]) for c in checkpoints if c and c.get("package")}
+    trainings = (resolved.training(m, v) for m in resolved.models for v in resolved.trained)
+    if any(training.get("lora") for training in trainings):
+        carriers.add("peft")
     for extra in importlib.metadata.metadata("geosd").get_all("Provides-Extra", []):
         lock = locks / f"{extra}.txt"
         if lock.exists() and carriers & locked_versions(lock).keys():

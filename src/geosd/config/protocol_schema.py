@@ -32,6 +32,7 @@ from geosd.objectives.hyperparameters import (
     declared_hyperparameters,
     declared_rollouts,
 )
+from geosd.optim.layer_selection import PROJECTIONS
 
 
 def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Strict]:
@@ -84,6 +85,17 @@ class Optimiser(Section):
     literally). Not given; adamw, because the paper's memory table includes Adam's moments."""
     kfac: Kfac
     """Read only where the rule is kfac."""
+
+
+class Lora(Section):
+    """Protocol section `training.lora`: low-rank matrices train in place of the weights."""
+
+    rank: Annotated[int, Field(gt=0, le=1024)]
+    """Rank of the matrices."""
+    alpha: Annotated[float, Field(gt=0, le=10**4)]
+    """alpha / rank is the factor of their product."""
+    targets: Annotated[tuple[Literal[PROJECTIONS], ...], Field(min_length=1), Distinct]
+    """Linear layers of each block beside which they stand."""
 
 
 class Recipe(Section):
@@ -154,6 +166,10 @@ class Recipe(Section):
     given; a matter of memory."""
     optimiser: Optimiser
     """The update rule."""
+    lora: Lora | None = optional(None)
+    """{rank: ..., alpha: ..., targets: [...]}: only adapters train, anchor and pi_0 share all other
+    weights with the student, and what is evaluated has them merged. One process trains. Left out,
+    or null: all weights train, as in the paper."""
 
 
 class Training(Recipe):

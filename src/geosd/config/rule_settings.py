@@ -105,8 +105,9 @@ def _pool(study: Study, model: str, *_: Any) -> Settings:
 def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
     """The training; not the snapshots, because to look at a run changes nothing of it."""
     training = _without(study.training(model, variant), "snapshots")
-    if training["storage"] == "float32":  # that of folders made before there was a choice
-        training = _without(training, "storage")
+    # Those of folders made before there was a choice.
+    usual = {"storage": "float32", "lora": None}
+    training = {k: v for k, v in training.items() if k not in usual or v != usual[k]}
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}

@@ -23,6 +23,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.utils import logging
 
 from geosd.files import LOADED, WEIGHTS, atomic_write, remake_hint, replace
+from geosd.models.adapters import without_base
 from geosd.models.precision import cast_parameters
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
@@ -227,8 +228,7 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
     CheckpointError if a weight is not finite.
     """
     weights = {
-        name: value.detach().to(dtype or value.dtype).contiguous()
-        for name, value in model.named_parameters()
+        name: value.to(dtype or value.dtype).contiguous() for name, value in named_weights(model)
     }
     refuse_broken_tensors(weights.items(), Path(path), DIVERGED)
     with atomic_write(path) as temporary:
@@ -239,12 +239,15 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
 def named_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Every parameter of a model once, whole, under the name that a checkpoint gives it.
 
-    A tied head is its embedding. A sharded parameter is gathered when its turn comes, a collective:
-    every process that holds a part of the model runs through this in step with the others.
+    A tied head is its embedding, and adapters are merged into their layers. A sharded parameter is
+    gathered when its turn comes, a collective: every process that holds a part of the model runs
+    through this in step with the others.
     """
     for name, parameter in model.named_parameters():
         gather = getattr(parameter, "full_tensor", None)
-        yield name, (gather() if callable(gather) else parameter).detach()
+        whole = (gather() if callable(gather) else parameter).detach()
+        if (named := without_base(name, whole, model)) is not None:
+            yield named
 
 
 @torch.no_grad()

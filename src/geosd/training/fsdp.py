@@ -8,6 +8,7 @@ of positions, in the backward pass again, and must not travel for each of them.
 """
 
 import copy
+import dataclasses
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,9 @@ from torch.distributed.fsdp import (
     fully_shard,
     register_fsdp_forward_method,
 )
+
+from geosd.models.adapters import MATRICES, has_adapters
+from geosd.models.load_and_save import named_weights
 
 T = TypeVar("T")
 
@@ -107,24 +111,34 @@ def _without_weights(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 
 def full_state_dict(model: nn.Module) -> dict[str, torch.Tensor]:
-    """A model's `state_dict`; of a sharded one full on the first rank's CPU, empty elsewhere."""
-    return get_model_state_dict(model, options=FULL_STATE_DICT)
+    """A model's `state_dict`, or its adapters' where these alone train.
+
+    Of a sharded model it is full on the first rank's CPU, and empty elsewhere.
+    """
+    weights = get_model_state_dict(model, options=FULL_STATE_DICT)
+    return {name: value for name, value in weights.items() if MATRICES in name} or weights
 
 
 def load_full_state_dict(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
     """Load the result of `full_state_dict`, on every rank, into a model sharded or not."""
+    options = dataclasses.replace(FULL_STATE_DICT, strict=not has_adapters(model))
     # A copy of the dict, because torch puts shards into it.
-    set_model_state_dict(model, dict(weights), options=FULL_STATE_DICT)
+    set_model_state_dict(model, dict(weights), options=options)
 
 
 def full_model(model: nn.Module) -> nn.Module | None:
-    """An unsharded model to write: itself, or the first rank's full CPU copy of a sharded one."""
-    if not isinstance(model, FSDPModule):
+    """An unsharded model to write: itself, or the first rank's full CPU copy of a sharded one.
+
+    Adapters are merged, in a copy that shares all other weights.
+    """
+    sharded = isinstance(model, FSDPModule)
+    if not sharded and not has_adapters(model):
         return model
-    weights = full_state_dict(model)
+    weights = full_state_dict(model) if sharded else dict(named_weights(model))
     if not weights:
         return None
     full = _without_weights(model, torch.float32)
-    full.load_state_dict(weights, assign=True)
+    full.load_state_dict(weights, assign=True, strict=sharded)  # merged ones lack tied heads
+    full.generation_config = model.generation_config
     full.tie_weights()
     return full.eval()

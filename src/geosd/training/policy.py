@@ -26,7 +26,6 @@ from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedTokenizerBase
 
 from geosd.models.load_and_save import load_model
-from geosd.models.precision import cast_parameters
 from geosd.optim.distributed import full_tensor
 from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
 from geosd.training.fsdp import (
@@ -113,15 +112,20 @@ def response_logits(
 def frozen_copy(
     model: nn.Module, dtype: torch.dtype = torch.float32, compute: torch.dtype = torch.float32
 ) -> nn.Module:
-    """A copy without gradients, independent of the original and sharded where it is.
+    """A copy without gradients, sharded where the original is.
 
     It is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses nothing
-    where the student computes in it: these are its compute weights.
+    where the student computes in it: these are its compute weights. Weights that do not train, as
+    those beside adapters, are the original's own.
     """
     if isinstance(model, FSDPModule):
         frozen = sharded_copy(model, dtype, compute)
     else:
-        frozen = cast_parameters(copy.deepcopy(model), dtype)
+        shared = {id(p): p for p in model.parameters() if not p.requires_grad}
+        frozen = copy.deepcopy(model, shared)
+        for parameter in frozen.parameters():
+            if id(parameter) not in shared:
+                parameter.data = parameter.data.to(dtype)
     return frozen.requires_grad_(False).eval()
 
 

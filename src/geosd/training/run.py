@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
+from geosd.models.adapters import add_adapter
 from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
@@ -215,9 +216,17 @@ def assemble_run(
             f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
             " allowed is 'live'.\nHint: train without --workers."
         )
+    lora = settings.get("lora")
+    if lora and (ranks.group is not None or worker is not None):
+        raise ValueError(
+            "training.lora trains in one process, and here are several (shards of FSDP2, or a"
+            " rollout worker).\nHint: start one process without --workers, or set lora to null."
+        )
     objective = build(**settings["objective"])
     policy, tokenizer = Policy.load(inputs.base, ranks, inputs.compute)
     student = policy.model
+    if lora:
+        add_adapter(student, **lora, seed=inputs.seed)
     if settings["recompute"]:
         student.gradient_checkpointing_enable({"use_reentrant": False})
         student.train()  # transformers recomputes in training mode only; no model here has dropout
