@@ -92,6 +92,23 @@ def test_thinking_is_one_value_in_folders_where_those_that_a_rule_asks_think_ali
     assert read == [False, *[{"student": False, "teacher": True}] * 2, True]
 
 
+LORA = "{rank: 4, alpha: 8.0, targets: [q_proj, down_proj]}"
+
+
+@pytest.mark.parametrize(("value", "rules"), [(LORA, {"train", "configuration"}), ("null", set())])
+def test_adapters_are_a_matter_of_trainings_and_null_is_as_before(study, edited, value, rules):
+    steps = "      steps: 100\n      response_tokens: 42"
+    jobs = changed(study, edited((steps, f"      lora: {value}\n{steps}")))
+    assert {rule for rule, _ in jobs} == rules | {TABLE}
+
+
+def test_adapters_need_all_their_numbers(edited):
+    steps = "      steps: 100\n      response_tokens: 42"
+    for value, problem in (("{rank: 4}", "alpha"), (LORA.replace("q_proj", "lm_head"), "lm_head")):
+        with pytest.raises(ConfigError, match=problem):
+            load(edited((steps, f"      lora: {value}\n{steps}")))
+
+
 def test_layers_lie_in_the_order_protocol_study_model_variant(study):
     protocol = study.params.protocol.training
     geosd = settings("train", study, MODEL, "geosd")

@@ -4,8 +4,8 @@
 
 Makes a virtual environment in FOLDER, installs torch at the version of envs/laptop.txt, then this
 repository, then envs/trl.txt. Prints what the core added, and fails if that is more than geosd
-itself. Last come the other packages of envs/laptop.txt and the tests of GeoSD inside TRL's
-trainers, which need the training loop to compare with.
+itself. Last come the other packages of envs/laptop.txt, the tests of GeoSD inside TRL's trainers,
+which need the training loop to compare with, and those of the loop's trainings by peft.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def main(folder: Path, pip_args: list[str]) -> None:
     pip(*locked, str(TRL))
     subprocess.run([python, "-I", "-c", BOTH], check=True)
     pip(*locked, str(LAPTOP))
-    subprocess.run([python, "-m", "pytest", "tests/integrations"], check=True, cwd=ROOT)
+    tests = ("tests/integrations", "tests/training/test_lora.py")
+    subprocess.run([python, "-m", "pytest", *tests], check=True, cwd=ROOT)
 
 
 if __name__ == "__main__":

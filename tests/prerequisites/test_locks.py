@@ -44,7 +44,7 @@ def test_every_requirement_of_a_gpu_node_is_pinned_and_every_pin_satisfies_it(ro
         assert requirement.specifier.contains(gpu[canonicalize_name(requirement.name)]), requirement
 
 
-LOCKS = ("gpu", "laptop", "smollm2", "trl", "verl", "vllm")
+LOCKS = ("gpu", "laptop", "lora", "smollm2", "trl", "verl", "vllm")
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -69,17 +69,16 @@ def test_each_package_that_pyproject_names_is_pinned_for_a_laptop_and_so_is_what
             requirement
         )
     assert {"setuptools", "pip"} <= laptop.keys()
-    smollm2 = locked_versions(root / "envs/smollm2.txt")
-    for requirement in declared(root, ("smollm2",)):
-        assert requirement.specifier.contains(
-            (laptop | smollm2)[canonicalize_name(requirement.name)]
-        ), requirement
+    for extra in ("smollm2", "lora"):
+        pins = laptop | locked_versions(root / f"envs/{extra}.txt")
+        for requirement in declared(root, (extra,)):
+            assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)])
 
 
 def test_pip_installs_no_lock_without_hashes(root):
     """torch alone: its build is whatever the index offers."""
     text = "".join((root / name).read_text() for name in ("dev.mk", "envs/install.sh"))
-    named = re.findall(r"^.*(?: -r|--requirement) envs/\S+\.txt$", text, re.M)
+    named = re.findall(r'^.*(?: -r|--requirement) "?envs/\S+\.txt"?$', text, re.M)
     assert len(named) == 6
     assert all("--require-hashes" in line for line in named), named
 
