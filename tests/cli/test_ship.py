@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from dvc.repo import Repo
 from matplotlib.figure import Figure
 
 from geosd.cli import claims, pages, ship
+from geosd.cli.capsule import _as_shipped
 from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest import write_manifest
@@ -290,3 +293,26 @@ def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     table = pd.read_csv(ROOT / "figures/miniature/table_main.csv", index_col="method")
     of_table = round(table.loc["GeoSD", "mini-llama.id"], 2)
     assert numbers["mini-llama"]["geosd"]["ID avg@16"] == of_table
+
+
+@pytest.mark.slow
+def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folders, params = RunFolders(STUDY), ROOT / "params.yaml"
+    with pytest.raises(ValueError, match=r"(?s)study quick is not finished.*Hint: make run"):
+        _as_shipped("quick", folders, params, tmp_path / "home")
+    for name, table in made_up_tables().items():
+        file = tmp_path / folders.tidy_files()[name][0]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        table.to_csv(file, index=False)
+    made = _as_shipped("quick", folders, params, tmp_path / "home")
+    manifest = read_shipped(made)
+    assert {*manifest.outputs} == {*STUDY.outputs} and not Path("figures").exists()
+    assert not changed_files(made, manifest.files | manifest.inputs)
+
+
+def test_a_capsule_is_checked_without_torch():
+    program = (
+        "import sys; sys.modules.update(torch=None, transformers=None); import geosd.cli.capsule"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

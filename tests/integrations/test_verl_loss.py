@@ -4,11 +4,12 @@ import importlib
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from geosd.geometry import hellinger
+from geosd.geometry import fisher_rao_squared, hellinger
 from geosd.geometry.lumping import add_others, lump
 from geosd.objectives.reduce import mean_loss
 
@@ -71,6 +72,8 @@ def through_verl(losses, loss_mode, batch):
     """The loss as verl's engine computes it: at each position, then over the responses."""
     logits, _, _, data, lengths = batch
     actor, distillation = configurations(loss_mode)
+    anchor = SimpleNamespace(inference=SimpleNamespace(custom={"drift_penalty": 0.5}))
+    distillation.teacher_models = {"default": anchor}
     at_positions = losses.distillation_ppo_loss(
         actor, distillation, data=data, student_logits=logits[None]
     )
@@ -87,17 +90,23 @@ def through_verl(losses, loss_mode, batch):
     return losses.distillation_ppo_loss(actor, distillation, output, dict(data.items()) | counts)
 
 
-def test_the_loss_is_the_papers_mean_of_the_lumped_divergence(losses, batch):
-    logits, log_q, ids, _, _ = batch
-    value, metrics = through_verl(losses, "hellinger_topk", batch)
-    value.backward()
-    gradient, logits.grad = logits.grad, None
+def response_rows():
+    """The rows of a packed batch that predict responses, and the sequence of each."""
     rows, sequence, at = [], [], 0
     for index, (prompt, response) in enumerate(zip(PROMPTS, RESPONSES, strict=True)):
         first = at + prompt - 1  # the last token of the prompt predicts the first of the response
         rows += range(first, first + response)
         sequence += [index] * response
         at += prompt + response
+    return rows, sequence
+
+
+def test_the_loss_is_the_papers_mean_of_the_lumped_divergence(losses, batch):
+    logits, log_q, ids, _, _ = batch
+    value, metrics = through_verl(losses, "hellinger_topk", batch)
+    value.backward()
+    gradient, logits.grad = logits.grad, None
+    rows, sequence = response_rows()
     local = hellinger(lump(logits, ids), add_others(log_q))[rows]
     expected = mean_loss(local, torch.ones(len(rows)), torch.tensor(sequence), over="sequence")
     torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-7)
@@ -105,6 +114,23 @@ def test_the_loss_is_the_papers_mean_of_the_lumped_divergence(losses, batch):
     torch.testing.assert_close(gradient, logits.grad, rtol=1e-5, atol=1e-8)
     mass = log_q.exp().sum(-1)[rows].mean().item()
     assert metrics["distillation/teacher_mass"] == pytest.approx(mass, rel=1e-5)
+
+
+def test_the_proximal_term_goes_through_both_steps(losses, batch):
+    logits, log_q, ids, data, lengths = batch
+    pull, alone = through_verl(losses, "hellinger_topk", batch)
+    for name, each in (("teacher_logprobs", log_q), ("teacher_ids", ids)):
+        data[name] = torch.nested.as_nested_tensor(
+            list(torch.cat([each, each], -1).split(lengths)), layout=torch.jagged
+        )
+    value, metrics = through_verl(losses, "geosd_topk", (logits, log_q, ids, data, lengths))
+    local = fisher_rao_squared(lump(logits, ids), add_others(log_q))[response_rows()[0]]
+    assert metrics["distillation/prox"] == pytest.approx(local.mean().item(), rel=1e-5)
+    counted = torch.ones(len(local)), torch.tensor(response_rows()[1])
+    expected = pull + 0.5 * mean_loss(local, *counted, over="sequence")
+    torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-7)
+    mass = "distillation/teacher_mass"
+    assert metrics[mass] == pytest.approx(alone[mass], rel=1e-6)
 
 
 def test_chunks_change_nothing(losses, batch, monkeypatch):

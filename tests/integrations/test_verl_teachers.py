@@ -317,8 +317,8 @@ def test_the_anchor_takes_each_checkpoint(modules, tmp_path):
     folder.mkdir(parents=True)
     (folder / "model.safetensors").touch()
     callback.on_save(**saved, async_save=False)
-    reload = {"kwargs": {"weights_path": str(folder.resolve())}}
-    assert said == [("collective_rpc", ("reload_weights",), reload), ("clear_kv_cache", (), {})]
+    reload = ("reload_weights", None, (), {"weights_path": str(folder.resolve())})
+    assert said == [("collective_rpc", reload, {}), ("clear_kv_cache", (), {})]
 
 
 @pytest.mark.skipif(NO_VERL, reason="verl is not installed; `make test-verl` installs it")

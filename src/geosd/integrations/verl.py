@@ -96,14 +96,11 @@ def _compute_topk_loss(
     known = [data[name].values()[None] for name in ("teacher_logprobs", "teacher_ids")]
     if get_ulysses_sequence_parallel_world_size() > 1:
         known = [slice_input_tensor(each, dim=1) for each in known]
-    penalty = drift_penalty(distillation_config) if mode == GEOSD else None
+    penalty = None
+    if mode == GEOSD:  # verl's options have a place for lambda at the anchor's server alone
+        anchor, *_ = distillation_config.teacher_models.values()
+        penalty = float((anchor.inference.custom or {}).get("drift_penalty", 1.0))
     return lumped_loss(student_logits, *known, penalty)
-
-
-def drift_penalty(distillation_config: Any) -> float:
-    """Lambda, which verl's options have a place for at the anchor's server alone; default 1."""
-    (anchor,) = distillation_config.teacher_models.values()
-    return float((anchor.inference.custom or {}).get("drift_penalty", 1.0))
 
 
 def _loss_and_metrics(
@@ -114,12 +111,10 @@ def _loss_and_metrics(
         config, distillation_config, model_output, data
     )
     if "prox" in model_output:
-        prox, mask = (
-            losses.no_padding_2_padding(model_output["prox"], data),
-            data["response_mask"],
-        )
-        mask = mask.to_padded_tensor(0) if mask.is_nested else mask
-        metrics["distillation/prox"] = prox[mask.bool()].mean().item()
+        prox = losses.no_padding_2_padding(model_output["prox"], data)
+        mask = data["response_mask"]
+        mask = (mask.to_padded_tensor(0) if mask.is_nested else mask).bool()
+        metrics["distillation/prox"] = prox[mask].mean().item()
     return values, metrics
 
 

@@ -33,7 +33,6 @@ saves: K_ckpt is `trainer.save_freq`. What verl does not allow:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +62,8 @@ class AnchorCallback(CheckpointCallback):
             )
         for manager in trainer.teacher_model_manager.teacher_model_managers.values():
             servers = [replica.server_handle for replica in manager.rollout_replicas]
-            named = {"weights_path": str(folder)}
-            ray.get(
-                [each.collective_rpc.remote("reload_weights", kwargs=named) for each in servers]
-            )
+            call = ("reload_weights", None, (), {"weights_path": str(folder)})
+            ray.get([each.collective_rpc.remote(*call) for each in servers])
             ray.get([each.clear_kv_cache.remote() for each in servers])
 
 
@@ -103,16 +100,14 @@ async def _compute_teacher_logprobs(
 
 def privileged_ids(tokenizer: Any, data: Any, row: dict[str, Any]) -> list[int]:
     """Tokens of the teacher's prompt; ValueError if the row has none."""
-    messages: Sequence[dict[str, str]] | None = row.get(COLUMN)
-    if messages is None:
+    if COLUMN not in row:
         raise ValueError(
             f"loss_mode {GEOSD}: a row has no column {COLUMN!r}; it has {', '.join(row)}.\nHint:"
             " chat messages with the problem and the solution."
         )
-    options = dict(data.get("apply_chat_template_kwargs") or {})
-    return tokenizer.apply_chat_template(
-        list(messages), add_generation_prompt=True, tokenize=True, return_dict=False, **options
-    )
+    options = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
+    options |= data.get("apply_chat_template_kwargs") or {}
+    return tokenizer.apply_chat_template([*row[COLUMN]], **options)
 
 
 def moved(rows: Tensor, prompt: int, response: int) -> Tensor:
