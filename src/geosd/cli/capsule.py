@@ -59,9 +59,8 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     resolved = resolve(load(params), study)
     figures, folders = Path("figures") / study, RunFolders(resolved)
     with tempfile.TemporaryDirectory() as made:
-        if not (
-            figures / shipping.MANIFEST
-        ).exists():  # DVC has its outputs, as those of quick, or nobody
+        # Of a study that is not shipped, as quick, DVC has the outputs, or nobody.
+        if not (figures / shipping.MANIFEST).exists():
             figures = _as_shipped(study, folders, params, Path(made))
         _pack(study, folders, figures, Path(made), out, params)
 
