@@ -32,10 +32,12 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path("src/geosd")
+CODE = "provenance/code.py"
 IMPORTED = (
     "geosd.config.job_counts",
     "geosd.config.run_folders",
     "geosd.reporting.specs",
+    "snakemake.storage",
     "dvc.cli",
     "dvc.repo",
     "dvc.commands.repro",
@@ -66,7 +68,7 @@ sys.exit(status if status >= 0 else 128 - status)
 
 
 @cache
-def _started() -> tuple[subprocess.Popen[bytes], Path]:
+def _started(*loaded: str) -> tuple[subprocess.Popen[bytes], Path]:
     """The process that forks, one for all tests of this one, and its folder of programs."""
     folder = Path(tempfile.mkdtemp(prefix="programs-"))
     for name in ("python", "snakemake", "dvc"):
@@ -74,16 +76,19 @@ def _started() -> tuple[subprocess.Popen[bytes], Path]:
         (folder / name).chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     pipe = subprocess.PIPE
-    words = [PYTHON, __file__, str(folder)]
+    words = [PYTHON, __file__, str(folder), *loaded]
     process = subprocess.Popen(words, stdin=pipe, stdout=pipe, cwd=ROOT, env=environment)
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     atexit.register(process.communicate)  # it ends, and its time counts
     return process, folder
 
 
-def programs() -> Path:
-    """A folder with `python`, `snakemake` and `dvc`, each of which runs in a fork."""
-    return _started()[1]
+def programs(*loaded: str) -> Path:
+    """A folder with `python`, `snakemake` and `dvc`, each of which runs in a fork.
+
+    The fork has further modules `loaded`: those that import torch, where tests start several.
+    """
+    return _started(*loaded)[1]
 
 
 def plan(
@@ -108,18 +113,21 @@ def plan(
             return status, output.read() + errors.read()
 
 
-def serve(folder: Path) -> None:
+def serve(folder: Path, *loaded: str) -> None:
     """Fork for each message, and answer with the fork's exit status."""
     import snakemake.cli
     import snakemake.executors.touch
 
+    from geosd.claims.published import published
     from geosd.config import load
     from geosd.provenance import code
 
     snakemake.executors.touch.Executor.SLEEPING_TIME = TOUCHED
-    for name in IMPORTED:
+    for name in (*IMPORTED, *loaded):
         importlib.import_module(name)
+    snakemake.cli.get_argument_parser()  # which imports the plugins
     load("params.yaml")
+    published()
     for file in PACKAGE.rglob("*.py"):
         code._read(file)  # what it imports in its turn
     gc.freeze()  # or each fork would look through all of this, and copy it
@@ -157,6 +165,7 @@ def _answer(link: socket.socket, own: dict[str, bytes]) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     message, files, _, _ = socket.recv_fds(link, LARGEST, 3)
     folder, words, environment = pickle.loads(message)
+    words = words[words[0] == "-u" :]
     process = os.fork()
     if not process:
         link.close()
@@ -205,9 +214,8 @@ def _become(
         python = shutil.which("python", path=environment.get("PATH"))
         if python and _is_client(python):
             sys.executable = python
-        if _content(folder) != own:
-            for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
-                del sys.modules[name]
+        if (content := _content(folder)) != own:
+            _forget_geosd(keep_parsed=content.get(CODE) == own[CODE])
         try:
             _run(words)
         except SystemExit as end:
@@ -224,6 +232,17 @@ def _become(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def _forget_geosd(keep_parsed: bool) -> None:
+    """Have geosd imported anew; what its files of code say, by their bytes, may stay known."""
+    from geosd.provenance import code
+
+    parsed = code._parsed
+    for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
+        del sys.modules[name]
+    if keep_parsed:
+        importlib.import_module(code.__name__)._parsed = parsed
 
 
 def _run(words: list[str]) -> None:
@@ -248,4 +267,4 @@ def _run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), *sys.argv[2:])

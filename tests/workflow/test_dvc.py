@@ -47,18 +47,16 @@ def test_the_generated_files_are_current(fresh):
     generate(fresh, "--check")
 
 
-@pytest.mark.parametrize(
-    ("path", "old", "new"),
-    [
-        ("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 "),
-        ("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]"),
-    ],
-)
-def test_an_edit_that_moves_a_result_fails_before_anything_is_made(done, path, old, new):
-    text = (done.folder / path).read_text()
-    (done.folder / path).write_text(text.replace(old, new, 1))
-    assert text.count(old)
-    assert "Hint: run `make dvc STUDY=quick`" in generate(done, "--check", status=1)
+def test_an_edit_that_moves_a_result_fails_before_anything_is_made(done):
+    params = done.folder / "params.yaml"
+    text = params.read_text()
+    for old, new in (
+        ("damping: 1.0e-3 ", "damping: 1.0e-4 "),
+        ("pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]"),
+    ):
+        params.write_text(text.replace(old, new, 1))
+        assert text.count(old)
+        assert "Hint: run `make dvc STUDY=quick`" in generate(done, "--check", status=1)
     generate(done)
     generate(done, "--check")
 
@@ -123,7 +121,10 @@ def test_each_job_of_any_study_is_a_stage_that_reads_what_the_job_reads(
 ):
     workflow = type(fresh)(tmp_path / "copy")
     shutil.copytree(fresh.folder, workflow.folder, symlinks=True)
+    ten = "seeds: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]                # not given: its first row"
+    workflow.edit("params.yaml", ten, "seeds: [0, 1]  #")
     workflow.edit("params.yaml", "  quick_selection:\n", STOPS)
+    workflow.keep_studies("quick", "paper", "paper_ablation", "stops")
     for rules in (workflow.folder / "workflow/rules").iterdir():  # a message hides a job's files
         text = re.sub(r"^( +)message:\n\1 +.+\n", "", rules.read_text(), flags=re.M)
         rules.write_text(text)
@@ -252,6 +253,11 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy2(root / name, folder / name)
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    workflow = type(fresh)(folder)
+    workflow.keep_studies("quick", "quick_selection")
+    few = "methods: [pi_0, fwdkl, revkl, grpo, geosd]\n    seeds: [0, 1, 2]"
+    workflow.edit("params.yaml", few, "methods: [pi_0, fwdkl, geosd]\n    seeds: [0]")
+    generate(workflow)
     with Repo(str(folder)) as repo:
         outs = [Path(out.fs_path) for stage in repo.index.stages for out in stage.outs]
     for out in outs:
@@ -264,7 +270,6 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
         path.write_text(path.name)
 
     noted = "from geosd.cli import publish as p; p.commit(['dvc.yaml'], p.all_folders('quick'))"
-    workflow = type(fresh)(folder)
     workflow.call("python", "-c", noted)
     with Repo(str(folder)) as repo:
         assert repo.status() == {}

@@ -37,7 +37,6 @@ values = yaml.safe_load(Path("params.yaml").read_text())
 quick = values["studies"]["quick"]
 small = {"steps": 2, "documents": 4, "warmup": 1}
 values["models"]["mini-qwen3"]["base"] |= {"source": "pretrained", "checkpoint": None}
-values["studies"]["miniature"]["draws"] = 1
 values["models"]["mini-qwen3"]["base"]["pretraining"] |= small
 quick["data"] |= {"train": 8, "select_train": 4, "select_validation": 4}
 quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
