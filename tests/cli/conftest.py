@@ -1,5 +1,6 @@
 """A study of a few steps, run through the programs that the workflow runs."""
 
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from planner import programs
 
 from geosd.cli import base, data, evaluate, pool, train
+from geosd.cli.forkserver import PRELOADED
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import BLIND
@@ -16,6 +19,7 @@ from geosd.problems.search.equations import Question
 from geosd.problems.search.policies import search
 
 ROOT = Path(__file__).parents[2]
+LAUNCHED = (*PRELOADED, "geosd.cli.train", "accelerate.commands.launch", "torch.distributed.run")
 SMALL = {
     "data": {
         "train": 8,
@@ -48,6 +52,14 @@ def shrunk(params: Path, folder: Path) -> Path:
     path = folder / "params.yaml"
     path.write_text(yaml.safe_dump(values))
     return path
+
+
+@pytest.fixture
+def launched_python(monkeypatch):
+    """A `python` that is first on PATH, whose launchers and ranks need not import torch."""
+    folder = programs(*LAUNCHED)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return str(folder / "python")
 
 
 @pytest.fixture(scope="session")

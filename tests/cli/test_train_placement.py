@@ -41,7 +41,7 @@ def slurm(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_does(
-    small, slurm, tmp_path
+    small, slurm, launched_python, tmp_path
 ):
     planned = load(ROOT / "params.yaml").resources_of("qwen3-32b").train
     processes, workers, nodes = planned.processes // 2, planned.inference_gpus // 2, planned.nodes
@@ -56,7 +56,7 @@ def test_half_the_processes_of_qwen3_32b_on_two_nodes_train_what_one_process_doe
     several, scratch = tmp_path / "several", tmp_path / "scratch"
     launcher = [sys.executable, str(ROOT / "workflow/scripts/launch.py"), "--gpus", "0"]
     launcher += ["--nodes", str(nodes), "--processes", str(processes)]
-    launcher += ["--scratch", str(scratch), "--", sys.executable, "-m", "geosd", "train"]
+    launcher += ["--scratch", str(scratch), "--", launched_python, "-m", "geosd", "train"]
     where = ["--out", str(several), "--scratch", str(scratch), "--workers", str(workers)]
     subprocess.run([*launcher, *given, *where], check=True, timeout=500)
     single = small.trained(tmp_path / "single", params=params)

@@ -33,11 +33,11 @@ def params_of(small, folder, steps):
     return params
 
 
-def command(small, out, params, launcher=()):
+def command(small, out, params, launcher=(), python=sys.executable):
     """The command by which the workflow starts the program."""
     scratch = out.with_name(out.name + "-scratch")
     options = small.training_options(params=params, out=out, scratch=scratch)
-    return [sys.executable, "-m", *launcher, "geosd", "train", *options]
+    return [python, "-m", *launcher, "geosd", "train", *options]
 
 
 def until_it_has_logged(out, process):
@@ -74,13 +74,18 @@ def test_sigterm_ends_a_run_after_its_step_and_the_next_start_ends_like_one_undi
 
 
 @pytest.mark.slow
-def test_accelerate_starts_the_same_program_and_the_first_rank_writes(small, tmp_path):
+def test_accelerate_starts_the_same_program_and_the_first_rank_writes(
+    small, launched_python, tmp_path
+):
     from safetensors.torch import load_file
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     params, out_double = params_of(small, tmp_path, 4), tmp_path / "two"
     subprocess.run(
-        command(small, out_double, params, TWO), env=environment, check=True, timeout=300
+        command(small, out_double, params, TWO, launched_python),
+        env=environment,
+        check=True,
+        timeout=300,
     )
     out_single = small.trained(tmp_path / "one", params=params)
     assert sorted(p.name for p in out_double.iterdir()) == sorted(
