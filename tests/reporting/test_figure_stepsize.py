@@ -49,6 +49,13 @@ def made_up_scores(models=("m",), seeds=3) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
+@pytest.fixture(scope="module")
+def drawn():
+    """Scores of five seeds, and the figure of them, which tests only look at."""
+    scores = made_up_scores(seeds=5)
+    return scores, stepsize.plot(scores, ["m"], {"m": points()})
+
+
 def configurations(scores, points):
     return stepsize.stepsize_figure_points(sweep_gains(scores, "m", points))
 
@@ -71,18 +78,18 @@ def test_the_solid_line_is_the_full_runs_by_learning_rate():
 
 
 @pytest.mark.slow
-def test_lines_and_whiskers_are_those_of_the_runs():
-    scores = made_up_scores(seeds=5)
-    axes, *_ = stepsize.plot(scores, ["m"], {"m": points()}).axes
+def test_lines_and_whiskers_are_those_of_the_runs(drawn):
+    scores, figure = drawn
+    axes, *_ = figure.axes
     means = configurations(scores, points())
     full = stepsize.learning_rate_lines(means).query("variant == 'geosd'")[["id", "ood_avg"]]
-    drawn = [line.get_xydata() for line in axes.lines]
+    lines = [line.get_xydata() for line in axes.lines]
     path = np.vstack([(0, 0), full])
-    assert any(line.shape == path.shape and np.allclose(line, path) for line in drawn)
+    assert any(line.shape == path.shape and np.allclose(line, path) for line in lines)
     across, up = (gain(scores, f"geosd-3e-06-{FULL}", name) for name in ("id", "ood_avg"))
     low, high = stats.t.interval(0.95, 4, across.mean(), stats.sem(across))
     whisker = [(low, up.mean()), (high, up.mean())]
-    assert any(line.shape == (2, 2) and np.allclose(line, whisker) for line in drawn)
+    assert any(line.shape == (2, 2) and np.allclose(line, whisker) for line in lines)
 
 
 def test_a_path_that_leaves_the_frame_has_an_arrow_where_it_does():
@@ -102,9 +109,8 @@ def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
 
 
 @pytest.mark.slow
-def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step():
-    scores = made_up_scores()
-    figure = stepsize.plot(scores, ["m"], {"m": points()})
+def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step(drawn):
+    scores, figure = drawn
     _, *maps = figure.axes
     titles = [axes.get_title(loc="left") for axes in maps]
     assert titles == ["FwdKL, ID", "FwdKL, OOD", "GeoSD, ID", "GeoSD, OOD"]

@@ -54,7 +54,7 @@ def loaded(root, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", output_specs())
-def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, name):
+def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, svg_alone, name):
     if name not in SHOWN:
         with pytest.raises(ConfigError, match=rf"(?s)studies.quick.outputs\[0\]: {name} .*Hint:"):
             loaded(outputs=[name])
@@ -63,7 +63,7 @@ def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, name)
     tables = made_up_tables(study)
     read = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
     files = render(name, read, settings(name, study), tmp_path)
-    assert all(file.stat().st_size for file in files)
+    assert all(file.stat().st_size for file in files if file.suffix not in (".pdf", ".png"))
 
 
 @pytest.mark.parametrize(
