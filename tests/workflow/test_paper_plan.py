@@ -32,8 +32,18 @@ def plan_in(printed):
     return text, [cell.strip() for cell in line.strip("|").split("|") if cell.strip()][1:]
 
 
-def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(fresh, root):
-    printed = fresh.snakemake("--profile", "slurm", "--dry-run", "--config", "study=paper")
+@pytest.fixture(scope="module")
+def paper(fresh) -> tuple[str, float]:
+    """What a dry run of study paper prints, and the seconds of a processor that it takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    alone = replace(fresh, forks=False)
+    printed = alone.snakemake("--profile", "slurm", "--dry-run", "--config", "study=paper")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return printed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(paper, fresh, root):
+    printed, _ = paper
     text, (jobs, gpu_hours) = plan_in(printed)
     assert len(text.splitlines()) <= 60 and max(map(len, text.splitlines())) <= 80
     assert text in (root / "docs/cluster.md").read_text(encoding="utf-8")
@@ -47,12 +57,9 @@ def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(fresh, root):
     assert "total" in quick and "| all" not in quick
 
 
-def test_the_study_paper_is_planned_job_by_job_in_half_a_minute_of_a_processor(fresh, root):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    alone = replace(fresh, forks=False)
-    printed = alone.snakemake("--profile", "local", "--dry-run", "--config", "study=paper")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS
+def test_the_study_paper_is_planned_job_by_job_in_half_a_minute_of_a_processor(paper, root):
+    printed, seconds = paper
+    assert seconds < SECONDS
     jobs = {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", printed, re.M)}
     assert {rule: jobs.get(rule) for rule in counted(root, "paper")} == counted(root, "paper")
     assert jobs["train"] == 3 * 9 * 10

@@ -52,40 +52,42 @@ def test_the_name_of_a_study_is_in_no_address(folders):
 
 @pytest.mark.slow
 def test_an_address_says_what_it_is_of(folders):
-    row = next(row for row in folders().rows() if row.variant == "geosd" and row.seed == 2)
+    quick = folders()
+    row = next(row for row in quick.rows() if row.variant == "geosd" and row.seed == 2)
     assert row.base.startswith(f"results/base/{MODEL}-")
     assert row.train.startswith(f"results/train/{MODEL}/geosd-") and row.train.endswith("/2")
     assert row.evaluate.startswith(f"results/evaluate/{MODEL}/geosd-")
-    assert folders().data.startswith("results/data/search-")
-    untrained = next(row for row in folders().rows() if row.variant == "pi_0")
+    assert quick.data.startswith("results/data/search-")
+    untrained = next(row for row in quick.rows() if row.variant == "pi_0")
     assert untrained.train == "" and "/pi_0-" in untrained.evaluate
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        ("protocol.training.optimiser.kfac.damping", 0.5, {"train geosd", "evaluate geosd"}),
-        ("variants.jsd.training.objective.beta", 0.1, set()),
-        ("protocol.evaluation.pass_k", [1, 16], set()),
-        ("resources.default.train.minutes", 61, set()),
-        ("studies.quick.variants.geosd.training.snapshots", [10, 20], set()),
-        ("studies.quick.seeds", [0, 1, 5], None),
-    ],
-)  # fmt: skip
-def test_a_value_moves_what_follows_from_it_alone_and_back_again(folders, path, value, expected):
-    def change(values):
-        *above, key = path.split(".")
-        for name in above:
-            values = values.setdefault(name, {})
-        values[key] = value
+MOVES = {  # key -> another value, and what moves
+    "protocol.training.optimiser.kfac.damping": (0.5, {"train geosd", "evaluate geosd"}),
+    "variants.jsd.training.objective.beta": (0.1, set()),
+    "protocol.evaluation.pass_k": ([1, 16], set()),
+    "resources.default.train.minutes": (61, set()),
+    "studies.quick.variants.geosd.training.snapshots": ([10, 20], set()),
+    "studies.quick.seeds": ([0, 1, 5], None),
+}
 
+
+@pytest.mark.slow
+def test_a_value_moves_what_follows_from_it_alone_and_back_again(folders):
     before = folders()
-    after = folders(change=change)
-    if expected is None:  # a seed is one more folder, and moves no other
-        assert {row for row in before.rows() if row.seed < 2} < set(after.rows())
-    else:
-        assert moved(before, after) == expected
+    for path, (value, expected) in MOVES.items():
+
+        def change(values, path=path, value=value):
+            *above, key = path.split(".")
+            for name in above:
+                values = values.setdefault(name, {})
+            values[key] = value
+
+        after = folders(change=change)
+        if expected is None:  # a seed is one more folder, and moves no other
+            assert {row for row in before.rows() if row.seed < 2} < set(after.rows()), path
+        else:
+            assert moved(before, after) == expected, path
     assert folders().rows() == before.rows()
 
 
@@ -94,14 +96,15 @@ def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
     def hotter(values):
         values["protocol"]["evaluation"]["temperature"] = 0.7
 
-    differing = moved(folders(), folders(change=hotter))
-    assert differing == {f"evaluate {name}" for name in folders().study.methods}
+    before = folders()
+    differing = moved(before, folders(change=hotter))
+    assert differing == {f"evaluate {name}" for name in before.study.methods}
 
 
 @pytest.mark.slow
 def test_two_variants_of_the_same_settings_are_one_run(folders):
-    rows = folders("miniature_stepsize").rows()
-    own = folders("miniature_stepsize").study.training(MODEL, "geosd")
+    swept_folders = folders("miniature_stepsize")
+    rows, own = swept_folders.rows(), swept_folders.study.training(MODEL, "geosd")
     assert len({row.train for row in rows if row.seed == 0 and row.train}) < len(rows)
     unswept = folders("miniature_ablation")
     name = f"geosd-learning_rate_{own['learning_rate']}-steps_{own['steps']}"
