@@ -148,5 +148,7 @@ def test_sigterm_ends_a_job_with_its_samples_kept_and_the_status_of_trainings(
     assert process.returncode == 75, stderr
     assert "asked to stop after" in stderr and "Traceback" not in stderr
     assert not (tmp_path / "stopped/out").exists() and kept.exists()
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    resumed = tmp_path / "resumed"
+    assert life(lambda: PROGRAMS[program].main(**options(tmp_path / "stopped")), resumed) == 0
+    assert sampled(resumed) < sampled(tmp_path)  # by what was kept
     assert results(tmp_path / "stopped")[0] == results(tmp_path / "whole")[0]

@@ -80,15 +80,13 @@ def test_the_time_of_a_character_does_not_grow_with_the_length(start, pattern, e
     def response(length):
         return start + (pattern * (length // len(pattern) + 1))[: length - len(end)] + end
 
-    each = {
-        length: min(seconds(extract_answer, response(length), guess=True) for _ in range(2))
-        / length
-        for length in (1_000, 10_000, 100_000, LONGEST_RESPONSE)
-    }
-    print((start, pattern, end), {n: f"{1e9 * spent:.0f} ns" for n, spent in each.items()})
-    # Two, not one: a cache of the processor holds the shorter ones.
-    assert each[LONGEST_RESPONSE] < 3 * each[10_000] + 100e-9
-    assert each[LONGEST_RESPONSE] < SECONDS_PER_CHARACTER
+    def cost(length):
+        return seconds(extract_answer, response(length), guess=True) / length
+
+    # Three, not one: a cache of the processor holds the shorter ones.
+    allowed = min(3 * min(cost(10_000), cost(10_000)) + 100e-9, SECONDS_PER_CHARACTER)
+    tries = (cost(LONGEST_RESPONSE) for _ in range(2))  # the second where the first is too slow
+    assert any(spent < allowed for spent in tries)
 
 
 def test_hostile_formulas_end_with_a_verdict_and_the_pool_lives_on():

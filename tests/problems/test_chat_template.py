@@ -32,12 +32,13 @@ HOSTILE = {
 }
 
 
-@pytest.fixture(autouse=True)
-def process(monkeypatch):
-    """A process with a limit of three seconds, and no other test's."""
-    quick = LimitedProcess("geosd.problems.chat_template", seconds=3, patience=120)
-    monkeypatch.setattr(chat_template, "_PROCESS", quick)
-    yield quick
+@pytest.fixture(scope="module", autouse=True)
+def process():
+    """A process with a limit of two seconds; what ends it is followed by the next one."""
+    quick = LimitedProcess("geosd.problems.chat_template", seconds=2, patience=120)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chat_template, "_PROCESS", quick)
+        yield quick
     quick.stop()
 
 
@@ -56,12 +57,15 @@ def test_a_hostile_template_ends_and_names_the_checkpoint(kind):
 def test_each_prompt_has_the_whole_time(process):
     """The limit is a prompt's: many that take a moment each are no reason to end."""
     slow = "{% for i in range(100000) %}{% for j in range(20) %}{% endfor %}{% endfor %}done"
-    assert render(slow, TURNS, {}, "x") == "done"
-    used = 0.0
-    while used < process.seconds + 1:
-        assert render(slow, TURNS, {}, "x") == "done"
+
+    def used():
         stat = Path(f"/proc/{process.process.pid}/stat").read_text()
-        used = sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+        return sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    assert render(slow, TURNS, {}, "x") == "done"
+    before = used()
+    while used() < before + process.seconds + 0.5:
+        assert render(slow, TURNS, {}, "x") == "done"
 
 
 def test_a_process_that_was_killed_is_started_again(process):
