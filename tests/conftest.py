@@ -31,16 +31,17 @@ def pytest_configure() -> None:
 
 LONGEST = (
     "workflow/test_dvc_publish.py",
+    "sampling/test_compiled_step.py",
     "cli/test_paper_models.py",
-    "hostile/test_configurations.py",
-    "workflow/test_report_in_browser.py",
-    "hostile/test_states.py",
+    "workflow/test_remove_weights.py",
     "hostile/test_kills.py",
-    "hostile/test_damaged_files.py",
-    "workflow/test_dvc.py",
-    "training/test_loop.py",
-    "training/test_ranks.py",
+    "cli/test_quick_direction.py",
+    "hostile/test_states.py",
+    "hostile/test_configurations.py",
     "workflow/test_draws.py",
+    "training/test_ranks.py",
+    "workflow/test_report_in_browser.py",
+    "workflow/test_dvc.py",
 )
 """The files of tests with most CPU time, which begin first: two processes then end together."""
 
