@@ -221,8 +221,8 @@ def test_the_seconds_of_finished_jobs_stand_beside_the_estimate(root, tmp_path, 
         cell.strip() for cell in line.strip("|").split("|")[1:]
     )
     assert (jobs, done, gpus, took) == ("3", "2", "1/2/1", "30 h/–/–")
-    assert (asked, times) == ("24 h", "3 / 5 / 3")
-    first, _, third = (float(hours.removesuffix(" h")) for hours in reckoned.split(" / "))
+    assert (asked, times) == ("24 h", "3/5/3")
+    first, _, third = (float(hours) for hours in reckoned.removesuffix(" h").split("/"))
     # Two jobs of 30 hours, and one of a model whose hours are off by as much.
     assert float(gpu_hours) == pytest.approx(2 * 30 + third * 30 / first, rel=0.01)
 
