@@ -43,7 +43,9 @@ def test_it_begins_as_pi_0_and_the_other_models_are_adapters(tiny, settings):
         assert sum(p.numel() for p in copied) == trained < 0.2 * sum(map(torch.numel, own.values()))
 
 
-def test_only_adapters_move_and_kfac_shapes_their_step(tiny, settings, tmp_path):
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_only_adapters_move_and_kfac_shapes_their_step(tiny, settings, tmp_path, precision):
+    settings |= {"precision": precision}
     adamw = settings | {"optimiser": {"rule": "adamw", "inner": None, "kfac": None}}
     ends = []
     for at, each in enumerate((settings, adamw)):

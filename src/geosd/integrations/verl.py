@@ -68,9 +68,9 @@ def lumped_loss(
 def _of_chunk(
     drift_penalty: float | None, logits: Tensor, log_probs: Tensor, ids: Tensor
 ) -> dict[str, Tensor]:
-    pairs = zip(log_probs.chunk(2, -1), ids.long().chunk(2, -1), strict=True)
-    models = [(log_probs, ids.long())] if drift_penalty is None else pairs
-    (log_p, log_q), *anchor = [(lump(logits, own), add_others(known)) for known, own in models]
+    models = 1 if drift_penalty is None else 2
+    pairs = zip(ids.long().chunk(models, -1), log_probs.chunk(models, -1), strict=True)
+    (log_p, log_q), *anchor = [(lump(logits, own), add_others(known)) for own, known in pairs]
     values = {"distillation_losses": hellinger(log_p, log_q)}
     for name, each in (("student_mass", log_p), ("teacher_mass", log_q)):
         values[name] = 1 - each[..., -1].detach().exp()
