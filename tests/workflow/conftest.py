@@ -204,7 +204,7 @@ def done(done_once: Workflow, tmp_path: Path) -> Callable[[], Workflow]:
     return Workflow(tmp_path / "copy")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A headless Chromium that finds no host, or the tests are skipped."""
     found = [path for name in CHROMIUMS if (path := shutil.which(name))]

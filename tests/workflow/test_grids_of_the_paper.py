@@ -127,7 +127,7 @@ def test_nothing_but_what_is_swept_differs_from_the_protocol(params):
         for model in resolve(params, name).models:
             training = resolve(params, name).section("training", model)
             training["optimiser"]["kfac"] |= {"blocks": 16, "storage": "float32"}
-            assert training == protocol.training.model_dump(mode="json")
+            assert {"lora": None, **training} == protocol.training.model_dump(mode="json")
 
 
 def test_the_seven_models_are_run_where_the_paper_runs_them(params, table):
