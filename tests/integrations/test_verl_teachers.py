@@ -1,7 +1,7 @@
-"""GeoSD in verl: what teacher and anchor are asked, and the loss, against `GeoSDLoss` in float64.
+"""GeoSD in verl: the prompts of teacher and anchor, and the loss against `GeoSDLoss` in float64.
 
-verl itself is asked where it is installed (`make test-verl`). Elsewhere modules with the signatures
-of verl 0.9.1 stand in for it; a test holds these to the real ones.
+Where verl is installed (`make test-verl`), the tests run on verl. Elsewhere they run on stand-ins
+with the signatures of verl 0.9.1, and one test compares these signatures with verl's.
 """
 
 import asyncio
@@ -331,10 +331,11 @@ def test_what_stands_in_has_verls_signatures(modules, path):
         "compute_topk_loss": modules.loss._OF_VERL,
         "_compute_teacher_logprobs": modules.teachers._OF_VERL,
     }
-    for ours in STAND_INS[path]:
-        theirs = getattr(importlib.import_module(path), ours.__name__)
-        functions = filter(inspect.isfunction, vars(ours).values())
-        for function in functions if inspect.isclass(ours) else [ours]:
-            name = function.__name__
-            real = getattr(theirs, name) if inspect.isclass(ours) else theirs
-            assert arguments(function) == arguments(replaced.get(name, real))
+    for stand_in in STAND_INS[path]:
+        of_verl = getattr(importlib.import_module(path), stand_in.__name__)
+        pairs = [(stand_in, of_verl)]
+        if inspect.isclass(stand_in):
+            methods = filter(inspect.isfunction, vars(stand_in).values())
+            pairs = [(method, getattr(of_verl, method.__name__)) for method in methods]
+        for own, real in pairs:
+            assert arguments(own) == arguments(replaced.get(own.__name__, real))

@@ -84,7 +84,7 @@ def _started(*loaded: str) -> tuple[subprocess.Popen[bytes], Path]:
 
 
 def programs(*loaded: str) -> Path:
-    """A folder with `python`, `snakemake` and `dvc`, each of which runs in a fork.
+    """A folder with the commands `python`, `snakemake` and `dvc`; each command runs in a fork.
 
     The fork has further modules `loaded`: those that import torch, where tests start several.
     """
