@@ -12,7 +12,8 @@ import pandas as pd
 
 TARGETS = {"all", "tables", "figures", "removed_weights"}
 """Rules that name files and run nothing."""
-LISTED = "--format=%i|%k|%S|%e|%Z"  # number, comment, start, end, folder
+LISTED = "--format=%i|%k|%S|%e|%Z|%D|%b|%m"
+"""Number, comment, start, end, folder, nodes, GPUs and memory of a node."""
 
 
 def planned_rules(printed: str) -> set[str]:
@@ -21,9 +22,10 @@ def planned_rules(printed: str) -> set[str]:
 
 
 def slurm_jobs(project: Path) -> pd.DataFrame:
-    """The jobs that SLURM has run for a project: columns `rule` and `seconds`.
+    """The jobs that SLURM has run for a project, in the order in which they were submitted.
 
-    Of a job that was requeued the seconds are those of its last start.
+    Columns `rule`, `wildcards`, `start` and `end` (seconds since 1970), `seconds`, `gpus` and
+    `megabytes` of all its nodes. Of a job that was requeued the times are those of its last start.
     """
     command = ["squeue", "--me", "--noheader", "--states=all", LISTED]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -34,13 +36,17 @@ def parse_jobs(listed: str, project: Path) -> pd.DataFrame:
     """See `slurm_jobs`: squeue's lines in the form of `LISTED`."""
     rows = []
     for line in listed.splitlines():
-        _, comment, start, end, folder = line.split("|")
-        rule = re.match(r"rule_(\w+?)(?:_wildcards_|$)", comment)
+        number, comment, *times, folder, nodes, gpus, memory = line.split("|")
+        rule = re.match(r"rule_(\w+?)(?:_wildcards_(.*))?$", comment)
         if rule is None or Path(folder) != project:
             continue
-        seconds = datetime.fromisoformat(end) - datetime.fromisoformat(start)
-        rows.append({"rule": rule[1], "seconds": seconds.total_seconds()})
-    return pd.DataFrame(rows, columns=["rule", "seconds"])
+        start, end = (datetime.fromisoformat(each).timestamp() for each in times)
+        of_node = int(found[1]) if (found := re.search(r"gpu\S*:(\d+)", gpus)) else 0
+        megabytes = float(memory.rstrip("MG")) * (1024 if memory.endswith("G") else 1)
+        used = (int(nodes) * of_node, round(int(nodes) * megabytes))
+        rows.append((int(number), rule[1], rule[2] or "", start, end, end - start, *used))
+    columns = ["number", "rule", "wildcards", "start", "end", "seconds", "gpus", "megabytes"]
+    return pd.DataFrame(sorted(rows), columns=columns).drop(columns="number")
 
 
 def local_jobs(project: Path, submitted: set[str]) -> pd.DataFrame:
@@ -64,7 +70,8 @@ def jobs_by_rule(project: Path) -> pd.DataFrame:
     """Jobs and seconds of each rule that has run: index `rule`, the longest rules first."""
     submitted = slurm_jobs(project)
     local = local_jobs(project, {*submitted["rule"]})
-    jobs = pd.concat([submitted.assign(where="SLURM"), local.assign(where="driver")])
+    submitted = submitted[["rule", "seconds"]].assign(where="SLURM")
+    jobs = pd.concat([submitted, local.assign(where="driver")])
     by_rule = jobs.groupby(["rule", "where"])["seconds"]
     table = by_rule.agg(jobs="count", seconds="sum", longest="max").round().astype(int)
     return table.reset_index("where").sort_values("seconds", ascending=False)

@@ -4,7 +4,7 @@
 
 Needs the cluster of tests/slurm/cluster.sh. Ends with an error where a rule of the true studies has
 not run, a report does not show what it should, a training skipped a step, a job left a process
-behind, or results differ after a node was killed.
+behind, or results differ after a node was killed or DVC made a training again.
 OUT/rehearsal.json and OUT/rehearsal.md say what was run; README.md here.
 """
 
@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from dvc_stage import reproduce
 from faults import Driver, processes_in, wait_for
-from jobs import jobs_by_rule, planned_rules
+from jobs import jobs_by_rule, planned_rules, slurm_jobs
 from killed_node import run_again
 from open_report import chromium, open_report
 from paper_models import PUBLISHED
-from small_studies import STUDIES, configured, shrink
+from schedule import compare, planned_jobs
+from small_studies import BOUNDS, STUDIES, configured, shrink
 from study import ROOT, copy_files
 
 from geosd.files import write_json, write_text
@@ -114,8 +116,13 @@ def markdown(outcome: dict[str, Any], rules: pd.DataFrame) -> str:
     studies = pd.DataFrame(outcome["studies"]).to_markdown(index=False)
     parts = [f"Engine {outcome['engine']}, {outcome['cores']} cores: {outcome['seconds']} s."]
     parts += [studies, rules.to_markdown()]
-    parts += ["A node was killed, and the bytes are the same:"]
-    parts += [pd.Series(outcome["killed"], name="").to_frame().to_markdown()]
+    parts += ["The plan's simulated schedule, with the seconds that jobs took, and SLURM's:"]
+    parts += [pd.DataFrame(outcome["schedule"]).to_markdown(index=False)]
+    for title, key in (
+        ("A node was killed, and the bytes are the same:", "killed"),
+        ("DVC made a training again, and the bytes are the same:", "dvc"),
+    ):
+        parts += [title, pd.Series(outcome[key], name="").to_frame().to_markdown()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -140,8 +147,11 @@ def main() -> None:
         planned = side_by_side.submit(rules_of_the_paper)
         prepare(project, given.engine)
     rows: list[dict[str, Any]] = [{"study": "preparation", "seconds": time.monotonic() - began}]
+    schedule = []
     for study in STUDIES:
+        jobs, earlier = planned_jobs(project, study), len(slurm_jobs(project))
         seconds = rehearse(project, study)
+        schedule.append({"study": study, **compare(project, jobs, earlier, BOUNDS)})
         row: dict[str, Any] = {"study": study, "seconds": seconds}
         if browser := chromium():
             row |= open_report(browser, project / f"results/{study}/report.html")
@@ -154,13 +164,16 @@ def main() -> None:
     skipped = skipped_steps(project)
     assert not skipped, f"these trainings skipped steps: {skipped}"
     killed = run_again(project)
+    again = reproduce(project)
     outcome = {
         "engine": given.engine,
         "cores": os.cpu_count(),
         "seconds": round(time.monotonic() - began),
         "studies": [{**row, "seconds": round(row["seconds"])} for row in rows],
         "rules": rules.reset_index().to_dict("records"),
+        "schedule": schedule,
         "killed": killed,
+        "dvc": again,
     }
     write_json(given.out / "rehearsal.json", outcome)
     write_text(given.out / "rehearsal.md", text := markdown(outcome, rules))

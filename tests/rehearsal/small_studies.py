@@ -1,4 +1,4 @@
-"""The paper's three studies, small enough for two cores: what differs from params.yaml."""
+"""Four studies of the paper, small enough for two cores: what differs from params.yaml."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paper_models import PUBLISHED
 
 from geosd.config import load
 
-STUDIES = ("paper_ablation", "paper_ladder", "paper")  # the order of docs/cluster.md
+STUDIES = ("paper_pilot", "paper_ablation", "paper_ladder", "paper")  # the order of docs/cluster.md
 STEPS, SAVED_AFTER = 4, 2
 # AdamW on a reward and K-FAC on a teacher; the ablation has FwdKL too. All nine methods, and
 # each architecture: tests/cli/test_paper_models.py.
@@ -55,6 +55,16 @@ SITE: dict[str, Any] = {
         "gpu": {"max_runtime": 1440, "max_gpu": GPUS_OF_A_NODE},
     },
 }
+
+
+NODES, MEGABYTES_OF_A_NODE = 3, 7000  # of the cluster that `make rehearse` starts
+BOUNDS = {
+    "jobs": SITE["jobs"],
+    "trainings": SITE["trainings"],
+    "gpus": NODES * GPUS_OF_A_NODE,
+    "megabytes": NODES * MEGABYTES_OF_A_NODE,
+}
+"""What may be in use at once."""
 
 
 def configured(study: str) -> tuple[str, str]:

@@ -3,13 +3,16 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from checkpoints import PUBLISHED, learn
 from jobs import parse_jobs, planned_rules
+from schedule import simulated
 from small_studies import STUDIES, shrink
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from geosd.cli.plan import PlannedJob
 from geosd.config import load, resolve
 
 VOCABULARY = 4000
@@ -75,16 +78,43 @@ def test_a_stand_in_gives_either_answer_half_of_the_time_and_nothing_else():
 def test_jobs_are_counted_by_rule_and_those_of_other_folders_are_not():
     started, ended = "2026-01-02T03:04:05", "2026-01-02T03:04:17"
     listed = "\n".join(
-        f"{number}|{comment}|{started}|{ended}|{folder}"
-        for number, comment, folder in (
-            (1, "rule_data", "/a"),
-            (2, "rule_evaluate_pi_0_wildcards_qwen3-8b_pi_0-4a_0", "/a"),
-            (3, "rule_data", "/b"),
-            (4, "(null)", "/a"),
+        f"{number}|{comment}|{started}|{ended}|{folder}|{of_node}"
+        for number, comment, folder, of_node in (
+            (2, "rule_evaluate_pi_0_wildcards_qwen3-8b_pi_0-4a_0", "/a", "2|gres/gpu:h100:3|2G"),
+            (1, "rule_data", "/a", "1|N/A|500M"),
+            (3, "rule_data", "/b", "1|N/A|500M"),
+            (4, "(null)", "/a", "1|N/A|500M"),
         )
     )
-    jobs = parse_jobs(listed, Path("/a"))
-    assert jobs.to_dict("list") == {"rule": ["data", "evaluate_pi_0"], "seconds": [12.0, 12.0]}
+    jobs = parse_jobs(listed, Path("/a")).drop(columns=["start", "end"])
+    assert jobs.to_dict("list") == {
+        "rule": ["data", "evaluate_pi_0"],
+        "wildcards": ["", "qwen3-8b_pi_0-4a_0"],
+        "seconds": [12.0, 12.0],
+        "gpus": [0, 6],
+        "megabytes": [500, 4096],
+    }
+
+
+def test_a_schedule_is_simulated_with_the_seconds_of_alike_jobs_and_compared_with_slurms():
+    """Two trainings of 10 and 30 s, one at a time, then what waits for them; by hand."""
+    rows = [
+        ("base", "a", 100, 105, 0, 1),
+        ("train", "a_geosd-1_0", 106, 116, 2, 1),
+        ("train", "a_geosd-1_1", 117, 147, 2, 1),
+        ("evaluate", "a_geosd-1_0", 118, 125, 1, 1),
+        ("evaluate", "a_geosd-1_1", 149, 156, 1, 1),
+    ]
+    columns = ["rule", "wildcards", "start", "end", "gpus", "megabytes"]
+    measured = pd.DataFrame(rows, columns=columns).eval("seconds = end - start")
+    jobs = [PlannedJob("base", "a", 0, False, []), PlannedJob("page", "", 0, True, [4, 5])]
+    jobs += [PlannedJob("train", "a", 1, False, [0])] * 2
+    jobs += [PlannedJob("evaluate", "a", 2, False, [training]) for training in (2, 3)]
+    bounds = {"jobs": 2, "trainings": 1, "gpus": 4, "megabytes": 9}
+    outcome = simulated(jobs, measured, {"page": 3.0}, bounds)
+    # The simulated second training and first evaluation start at once: 9 of 10 pairs have an order.
+    order = round(9 / (9 * 10) ** 0.5, 2)
+    assert outcome == {"jobs": 5, "simulated": 5 + 20 + 20 + 7, "measured": 56, "order": order}
 
 
 def test_the_rules_of_a_plan_are_read_from_snakemakes_table():
