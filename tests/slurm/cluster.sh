@@ -4,7 +4,8 @@
 #
 #   tests/slurm/cluster.sh install   the Debian packages (root, once)
 #   tests/slurm/cluster.sh start     returns when all nodes are idle
-#   tests/slurm/cluster.sh mend      brings killed nodes back
+#   tests/slurm/cluster.sh revive    starts killed nodes again, while others may be at work
+#   tests/slurm/cluster.sh mend      the same, and waits until all are idle
 #   tests/slurm/cluster.sh stop
 #
 # FOLDER holds its state (default /run/geosd-slurm). No systemd, cgroups or containers are needed, so
@@ -107,14 +108,15 @@ start_node() {
   slurmd -N "$1"
 }
 
-mend() {
+revive() {
   local i file
   for ((i = 1; i <= NODES; i++)); do
     file=$FOLDER/run/slurmd.n$i.pid
     [ -s "$file" ] && kill -0 "$(cat "$file")" 2>/dev/null || start_node "n$i"
   done
-  wait_for_nodes
 }
+
+mend() { revive; wait_for_nodes; }
 
 all_idle() { [ "$(sinfo -hNp cpu -t idle -o %N 2>/dev/null | wc -l)" = "$NODES" ]; }
 

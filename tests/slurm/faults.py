@@ -2,10 +2,10 @@
 
     make test-slurm
 
-A training is struck with every fault, an evaluation and the pool with two of them; words on the
-command line choose among them (node_killed-evaluate). Needs the cluster of tests/slurm/cluster.sh.
-Ends with an error where a result differs, a job ran twice at the same time, or one saw other GPUs
-than its own; prints a table of what happened.
+A training is struck with every fault; the pool, a training and an evaluation of the same study are
+struck with two of them, one after the other. Words on the command line choose among the faults.
+Needs the cluster of tests/slurm/cluster.sh. Ends with an error where a result differs, a job ran
+twice at the same time, or one saw other GPUs than its own; prints a table of what happened.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pandas as pd
 from study import GPUS, VARIANTS, copy_project, forget, results
 
 SLURM_TESTS = Path(__file__).resolve().parent
@@ -186,6 +187,10 @@ def let_start(number: str) -> None:
     subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], check=True)
 
 
+Fault = Callable[[Driver, str], None]
+"""What is done to a driver and to a job by its number."""
+
+
 def scancelled(driver: Driver, number: str) -> None:
     """The job is cancelled by hand; the driver submits it anew."""
     output_of("scancel", number)
@@ -247,60 +252,77 @@ def driver_interrupted(driver: Driver, number: str) -> None:
 
 
 FAULTS = {
-    f"{fault.__name__}-{rule}": (fault, rule)
-    for rule, faults in {
-        "train": (scancelled, preempted, node_killed, driver_killed, driver_interrupted),
-        "evaluate": (scancelled, node_killed),
-        "pool": (scancelled, node_killed),
-    }.items()
-    for fault in faults
+    scancelled: ("pool", "train", "evaluate"),
+    node_killed: ("pool", "train", "evaluate"),
+    preempted: ("train",),
+    driver_killed: ("train",),
+    driver_interrupted: ("train",),
 }
+"""Each fault and the rules whose jobs it hits in one run of the study, in this order."""
 
 
-def disturbed(project: Path, name: str | None = None) -> dict[str, str]:
-    """Run the study to its end, strike when something is saved, and say what was seen.
+def struck(driver: Driver, fault: Fault, rules: Sequence[str]) -> list[dict[str, Any]]:
+    """Strike a job of each rule when it has saved something; a row of what was done for each."""
+    rows = []
+    for rule in rules:
+        target = TARGETS[rule]
+        state = f"scratch/{target.run}/{target.saved}"
+        wait_for(
+            f"a saved {target.saved} of {rule}",
+            lambda state=state: [*driver.project.glob(state)] or driver.process.poll() is not None,
+        )
+        number, now = driver.job(rule), time.time()
+        fault(driver, number)
+        rows.append({"fault": fault.__name__.replace("_", " "), "rule": rule, "at": now})
+        wait_for(f"job of {rule} started again", lambda row=rows[-1]: started_after(driver, row))
+        subprocess.run([SLURM_TESTS / "cluster.sh", "revive"], check=True)
+    return rows
 
-    `name` is that of a fault; None strikes nothing.
-    """
+
+def started_after(driver: Driver, row: dict[str, Any]) -> float | None:
+    """When the job that was struck started again, if it has; an error if the driver has ended."""
+    assert driver.process is not None
+    again = (a["time"] for a in starts_of(driver.project, row["rule"]) if a["time"] > row["at"])
+    if (found := next(again, None)) is None and driver.process.poll() is not None:
+        raise AssertionError("the study went on as if nothing had happened")
+    return found
+
+
+def starts_of(project: Path, rule: str) -> list[dict]:
+    """The starts of the job of a rule that is hit, as its launcher noted them."""
+    return [a for a in attempts(project, TARGETS[rule].run) if a["event"] == "start"]
+
+
+def run_study(project: Path, fault: Fault | None = None) -> list[dict[str, Any]]:
+    """Run the study to its end with a fault, or without one, and say what was seen: rows."""
     driver = Driver(project)
-    fault, rule = FAULTS[name] if name else (None, "train")
-    target = TARGETS[rule]
     watcher = threading.Thread(target=driver.watch)
     watcher.start()
     began = time.monotonic()
-    row = {"fault": "none"}
     try:
         driver.start()
-        if fault:
-            state = f"scratch/{target.run}/{target.saved}"
-            wait_for(
-                "a saved state",
-                lambda: [*project.glob(state)] or driver.process.poll() is not None,
-            )
-            number, struck = driver.job(rule), time.time()
-            fault(driver, number)
-            row = {"fault": name.replace("_", " ")}
+        rows = (
+            struck(driver, fault, FAULTS[fault]) if fault else [{"fault": "none", "rule": "train"}]
+        )
         driver.end()
     finally:
         driver.stop()
         driver.watching = False
         watcher.join()
-    row["seconds"] = f"{time.monotonic() - began:.0f}"
-    starts = [a for a in attempts(project, target.run) if a["event"] == "start"]
-    row["starts"] = str(len(starts))
-    if fault:
-        again = next((a["time"] for a in starts if a["time"] > struck), None)
-        assert again, "the job went on as if nothing had happened"
-        row["again after"] = f"{again - struck:.0f} s"
-        row["went on from"] = resumed_at(project, target.run)
-    row["nodes"] = " ".join(a["host"] for a in starts)
+    for row in rows:
+        starts = starts_of(project, row["rule"])
+        row |= {"starts": len(starts), "nodes": " ".join(a["host"] for a in starts)}
+        if at := row.pop("at", None):
+            row["again after"] = f"{next(a['time'] for a in starts if a['time'] > at) - at:.0f} s"
+            row["went on from"] = resumed_at(project, TARGETS[row["rule"]].run)
+    rows[0]["seconds"] = f"{time.monotonic() - began:.0f}"
     assert max(driver.most.values()) == 1, driver.most
     seen = {
         Path(scratch).parts[-2].partition("-")[0] for scratch in driver.most if "train" in scratch
     }
     assert seen == set(VARIANTS), driver.most
     check_gpus(project)
-    return row
+    return rows
 
 
 def resumed_at(project: Path, run: str) -> str:
@@ -324,29 +346,26 @@ def main() -> int:
     """Run all, print the table, and return how many faults changed something."""
     project = copy_project(Path(tempfile.mkdtemp(prefix="geosd-study-")).resolve())
     print(f"study in {project}", flush=True)
-    rows, failures = [disturbed(project)], 0
+    rows, failures = run_study(project), 0
     expected = results(project)
     print(rows[0], flush=True)
-    for name in sys.argv[1:] or FAULTS:
-        forget(project, pool=FAULTS[name][1] == "pool")
+    for fault, rules in FAULTS.items():
+        if sys.argv[1:] and fault.__name__ not in sys.argv[1:]:
+            continue
+        forget(project, pool="pool" in rules)
         try:
-            row = disturbed(project, name)
-            found = results(project)
-            differing = [name for name in expected if found[name] != expected[name]]
-            row["results"] = "the same" if not differing else " ".join(differing)
+            found = run_study(project, fault)
+            after = results(project)
+            differing = [name for name in expected if after[name] != expected[name]]
+            found[0]["results"] = "the same" if not differing else " ".join(differing)
             failures += bool(differing)
         except (AssertionError, RuntimeError, LookupError, TimeoutError) as error:
-            row = {"fault": name, "results": f"FAILED: {error}"}
+            found = [{"fault": fault.__name__, "results": f"FAILED: {error}"}]
             failures += 1
         subprocess.run([SLURM_TESTS / "cluster.sh", "mend"], check=True)
-        rows.append(row)
-        print(row, flush=True)
-    columns = ["fault", "seconds", "starts", "again after", "went on from", "nodes", "results"]
-    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
-    for row in rows:
-        print(
-            "| " + " | ".join(row.get(column, "").replace("\n", " ") for column in columns) + " |"
-        )
+        rows += found
+        print(*found, sep="\n", flush=True)
+    print(pd.DataFrame(rows).fillna("").to_markdown(index=False))
     return failures
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL, VARIANTS, STEPS = "mini-qwen3", ("fwdkl", "geosd"), 100
+MODEL, VARIANTS, STEPS = "mini-qwen3", ("fwdkl", "geosd"), 50
 
 # A training takes a whole node and runs as two processes, two evaluations share a node.
 GPUS = {"train": 2, "evaluate": 1}
