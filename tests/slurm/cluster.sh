@@ -154,6 +154,7 @@ stop() {
 case ${1:-} in
   install) install_packages ;;
   start) start ;;
+  revive) revive ;;
   mend) mend ;;
   stop) stop ;;
   *) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
