@@ -33,7 +33,7 @@ from geosd.reporting.shipping import (
     ship_tidy_tables,
     shows_all,
 )
-from geosd.reporting.specs import output_specs, output_title
+from geosd.reporting.specs import caption_words, output_specs, output_title
 from geosd.reporting.study_page import results_pages
 from geosd.scores.tidy import COLUMNS, read_tidy
 
@@ -224,6 +224,15 @@ REPOSITORY = sorted(ROOT.glob("figures/*/shipped.json"))
 def test_shipped_files_are_those_of_their_manifest(manifest):
     recorded = read_shipped(manifest.parent)
     assert not changed_files(manifest.parent, {**recorded.inputs, **recorded.files})
+
+
+@pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
+def test_shipped_captions_say_what_the_declarations_of_today_say(manifest):
+    for name, settings in read_shipped(manifest.parent).outputs.items():
+        if name != "claims":
+            caption = manifest.with_name(f"{name}.caption.md").read_text(encoding="utf-8")
+            words = f"**{output_title(name)}.** {caption_words(name, settings.get('models', ()))}"
+            assert " ".join(caption.split()).startswith(words), "make figures"
 
 
 LARGEST = ("miniature", "miniature_rates")

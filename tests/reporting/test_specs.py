@@ -1,4 +1,4 @@
-"""Tables and figures have the arguments and kinds that their SPEC declares."""
+"""Tables and figures are what their YAML files and the arguments of their functions declare."""
 
 from __future__ import annotations
 
@@ -7,24 +7,19 @@ import inspect
 import re
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
 from geosd.claims.ledger import ledger
 from geosd.reporting.specs import output_kind, output_modules, output_specs
 
-SOURCE = """from geosd.reporting.specs import OutputSpec
-SPEC = OutputSpec(title="a", caption="b", protocol=("training.top_k",))
-def plot(scores, top_k, models, shown=3):
-    pass
-"""
+SOURCE = "title: a\ncaption: b\nprotocol: [training.top_k]\n"
+FUNCTION = "def plot(scores, top_k, models, shown=3):\n    pass\n"
 
 
 @pytest.mark.parametrize("name", output_specs())
-def test_a_declaration_is_read_as_the_module_has_it(name):
+def test_an_output_reads_what_its_function_needs(name):
     module, spec = importlib.import_module(f"geosd.reporting.{name}"), output_specs()[name]
-    assert module.SPEC == replace(spec, reads=(), settings=())
     declared = [*spec.reads, *(word.rpartition(".")[2] for word in spec.settings)]
     function = inspect.signature(getattr(module, output_kind(name).function))
     needed = [p.name for p in function.parameters.values() if p.default is p.empty]
@@ -50,26 +45,32 @@ def test_declarations_are_read_without_importing_what_draws():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_a_module_that_declares_nothing_is_none_of_them(tmp_path):
+def test_a_module_without_a_declaration_is_none_of_them(tmp_path):
     (tmp_path / "table_plain.py").write_text("X = 1\n")
-    (tmp_path / "figure_new.py").write_text(SOURCE)
+    (tmp_path / "figure_new.py").write_text(FUNCTION)
+    (tmp_path / "figure_new.yaml").write_text(SOURCE)
     [(name, spec)] = output_specs(tmp_path).items()
     assert (name, spec.title, spec.reads) == ("figure_new", "a", ("scores",))
     assert spec.settings == ("protocol.training.top_k", "models")
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "function", "expected"),
     [
-        (SOURCE.replace('"a"', "open('x').read()"), "SPEC cannot be read"),
-        (SOURCE.replace("protocol", "protokol"), "protokol"),
-        (SOURCE.replace('("training.top_k",)', '"training.top_k"'), "protocol.* valid tuple"),
-        (SOURCE.replace('"b"', '""'), "caption.* at least 1 character"),
-        (SOURCE.replace("plot", "draw"), "'plot'.* a function plot"),
-        ("SPEC = OutputSpec(", "SPEC cannot be read"),
+        ("title: !!python/name:os.system", FUNCTION, "could not determine a constructor"),
+        (SOURCE.replace("protocol", "protokol"), FUNCTION, "protokol"),
+        (SOURCE.replace("[training.top_k]", "training.top_k"), FUNCTION, "protocol.* valid tuple"),
+        (SOURCE.replace(" b", ' ""'), FUNCTION, "caption.* at least 1 character"),
+        ("- title\n", FUNCTION, "must be a mapping"),
+        (SOURCE, FUNCTION.replace("plot", "draw"), "'plot'"),
+        (SOURCE, "def plot(", "never closed"),
+        (SOURCE, None, "No such file"),
     ],
 )
-def test_what_cannot_be_read_names_the_file_and_what_is_allowed(tmp_path, text, expected):
-    (tmp_path / "figure_new.py").write_text(text)
-    with pytest.raises(ValueError, match=f"(?s)new.py: (?=SPEC).*{expected}.*keys are title"):
+def test_what_cannot_be_read_names_the_file_and_what_is_allowed(tmp_path, text, function, expected):
+    (tmp_path / "figure_new.yaml").write_text(text)
+    if function is not None:
+        (tmp_path / "figure_new.py").write_text(function)
+    allowed = "keys are title.*has a function plot"
+    with pytest.raises(ValueError, match=f"(?s)new.yaml is no declaration.*{expected}.*{allowed}"):
         output_specs(tmp_path)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from geosd.reporting import figure_density, figure_mechanism, figure_overview
+from geosd.reporting import figure_density, figure_overview
 from geosd.reporting.figures import DARK, FONT, HALF_IN, PAGE_IN, SMALLEST_PT, save
 from geosd.reporting.method_style import EMPHASIZED, METHODS, method
+from geosd.reporting.specs import output_specs
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 BLINDNESS = {
@@ -62,7 +63,7 @@ def lab(rgb) -> np.ndarray:
 TOLD_APART = [
     # Methods that stand in one panel as lines without markers, and methods of one marker.
     *itertools.combinations(figure_overview.WEIGHTS, 2),
-    *itertools.combinations(figure_mechanism.SPEC.trained, 2),
+    *itertools.combinations(output_specs()["figure_mechanism"].trained, 2),
     *itertools.combinations(EMPHASIZED, 2),
     ("grpo", "skewkl"),
     ("revkl", "tropd"),

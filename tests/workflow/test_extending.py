@@ -61,7 +61,7 @@ train.main(
 
 def blocks() -> list[tuple[str, str]]:
     """Kind and text of each fenced block of the page."""
-    return re.findall(r"^```(python|diff)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    return re.findall(r"^```(python|yaml|diff)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
 
 
 def apply(folder: Path) -> list[str]:
@@ -71,7 +71,7 @@ def apply(folder: Path) -> list[str]:
         first, _, body = text.partition("\n")
         path = first.removeprefix("# ").removeprefix("--- ")
         paths.append(path)
-        if kind == "python":
+        if kind != "diff":
             assert not (folder / path).exists()
             (folder / path).write_text(body, encoding="utf-8")
             continue
@@ -95,11 +95,11 @@ def extended(done_once, tmp_path_factory):
     return type(done_once)(folder)
 
 
-def test_each_example_is_one_file_or_none_beside_params():
+def test_each_example_is_few_files_or_none_beside_params():
     paths = [text.partition("\n")[0].split()[-1] for _, text in blocks()]
     added = [path for path in paths if path != "params.yaml"]
     rooms = [Path(path).parent.name for path in added]
-    assert rooms == ["objectives", "sources", "reporting"]
+    assert rooms == ["objectives", "sources", "reporting", "reporting"]
 
 
 def test_the_configuration_is_right(extended):
@@ -119,9 +119,10 @@ def test_the_method_and_the_figure_are_planned_and_nothing_else_trains(extended)
 
 
 def test_the_figure_alone_is_drawn_where_nothing_else_is_new(done):
-    name = "src/geosd/reporting/figure_lengths.py"
-    text = next(text for _, text in blocks() if text.startswith(f"# {name}"))
-    (done.folder / name).write_text(text)
+    for name in ("figure_lengths.yaml", "figure_lengths.py"):
+        path = f"src/geosd/reporting/{name}"
+        text = next(text for _, text in blocks() if text.startswith(f"# {path}\n"))
+        (done.folder / path).write_text(text)
     done.edit("params.yaml", "figure_training, claims]", "figure_training, figure_lengths, claims]")
     jobs = done.planned_jobs()
     assert jobs["figure_lengths"] == 1

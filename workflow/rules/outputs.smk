@@ -1,6 +1,6 @@
 """
-Write the tables and draw the figures, one rule for each module table_* and figure_* of
-geosd.reporting. What a rule reads and is called, that module declares.
+Write the tables and draw the figures, one rule for each declaration table_*.yaml and figure_*.yaml of
+geosd.reporting; what a rule reads, the function of the module beside it says.
 
     <figures>/table_*.{csv,md,tex}
     <figures>/figure_*.{pdf,svg,png}
@@ -36,6 +36,7 @@ for name, spec in specs.output_specs().items():
             name=name,
             study=STUDY.name,
             settings=settings_of(name),
+            title=spec.title,
             caption=specs.caption_words(name, STUDY.models),
             out=subpath(output[0], parent=True),
         message:

@@ -10,20 +10,7 @@ from matplotlib.figure import Figure
 from geosd.reporting.figures import PAGE_IN, SMALLEST_PT, signed, themed
 from geosd.reporting.method_style import method
 from geosd.reporting.method_tables import short_rate
-from geosd.reporting.specs import OutputSpec
 from geosd.scores.tidy import select_rows
-
-SPEC = OutputSpec(
-    title="mass on the teacher's ranks over checkpoints",
-    caption="""The student's mean probability of the tokens that the teacher ranks 1 to 8, at the
-    tenth of each rollout's positions where π₀ is least certain: that of π₀ above, and below it the
-    change from π₀ at each checkpoint, in thousandths of probability; means over seeds. Positions
-    and ranks are fixed once, by π₀'s rollouts and by π₀ with the solution, so a rank is the same
-    token for every checkpoint of both methods. The same masses by the ranks of the live teacher
-    stand beside these in alignment.csv.""",
-    trained=("fwdkl", "geosd"),
-    paper="Figure alignment",
-)
 
 RANKING = "pi_0"
 """Who ranked the tokens that are shown; the table has the live teacher's ranks, too."""

@@ -11,23 +11,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting import figures
 from geosd.reporting.method_style import ABLATION, BACKGROUND, OTHER, method, ordered, text_colour
-from geosd.reporting.specs import OutputSpec
 from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
-
-SPEC = OutputSpec(
-    title="what the samples agree on",
-    caption="""What the samples of each OOD problem agree on. A: pass@k against the number of
-    samples k. B: share of problems on which at least three quarters of the samples give one and
-    the same wrong answer. C: how often the majority answer is right against the share C(x) of
-    samples that give it, problems binned by C(x); on the diagonal, agreement says how reliable the
-    answer is. Above C: how many problems of the first method, all its runs together, lie in each
-    bin. Bins of fewer than ten problems are not drawn, problems without any answer have no
-    majority. Of more than five methods those without a colour are grey lines, without intervals in
-    A and C.""",
-    paper="Figure consensus",
-    one_of=("pi_0", "sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"),
-    needs=("benchmarks",),
-)
 
 STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""

@@ -7,16 +7,8 @@ from matplotlib.figure import Figure
 
 from geosd.reporting.figures import figure_of, independent_values, mean_point, themed
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import OOD_AVERAGE
 from geosd.scores.tidy import select_rows
-
-SPEC = OutputSpec(
-    title="coverage out of distribution",
-    caption="""Share of problems out of distribution that one of k samples solves (pass@k),
-    averaged over the benchmarks, on one scale for all models.""",
-    needs=("benchmarks",),
-)
 
 
 @themed

@@ -14,17 +14,7 @@ from matplotlib.patches import Rectangle
 
 from geosd.mismatch_region import SURE, UNLIKELY
 from geosd.reporting.figures import figure_of, themed
-from geosd.reporting.specs import OutputSpec
 from geosd.scores.state_table import mismatch_share, states_of_model
-
-SPEC = OutputSpec(
-    title="the teacher's top mass against the student's",
-    caption="""The teacher's mass q on its own first choice against the student's mass p on the
-    same token, at every response position of one rollout of π₀ on each training problem; density
-    on a logarithmic scale. Dashed: equal support. The framed corner is the mismatch region q ≥
-    0.8, p ≤ 0.1; above each panel stands its share of all positions, n.""",
-    paper="Figure overlap_density",
-)
 
 BINS = 40
 """Cells along each axis; 40 puts the borders of the mismatch region on edges of cells."""

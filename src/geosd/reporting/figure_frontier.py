@@ -13,19 +13,7 @@ from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import frame_of, plane
 from geosd.reporting.method_style import BACKGROUND, EMPHASIZED, method, ordered
 from geosd.reporting.run_accuracies import sweep_gains
-from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import ID, OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="the frontier of gains in and out of distribution",
-    caption="""Each method's gain over the base model out of distribution against its gain in
-    distribution, paired by seed. A method in the shaded quadrant gains on both.{ Open points are
-    the paper's, an arrow leads from each to the same method here.}""",
-    paper="Figure frontier",
-    compares=("pi_0",),
-    besides=("pi_0",),
-    needs=("benchmarks",),
-)
 
 NAMED = [name for name in EMPHASIZED if name != "pi_0"]
 ACROSS = 3

@@ -11,20 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from geosd.reporting import figures
 from geosd.reporting.method_style import DASHED, DIVERGENCES, method
-from geosd.reporting.specs import OutputSpec
 from geosd.scores.state_table import bin_states_by_overlap, states_of_model
-
-SPEC = OutputSpec(
-    title="gradient norm against overlap, and drift over steps",
-    caption="""A: norm of each divergence's gradient with respect to the student's logits, against
-    the overlap Σ √(p q) of student and teacher, at every response position of one rollout of π₀ on
-    each training problem; medians (lines) and quartiles (bands) in bins of overlap that hold at
-    least ten positions, from the lowest of these bins on, and above them how many positions lie
-    where; Hellinger is the divergence of GeoSD. B: mean Fisher-Rao distance from π₀ over the
-    positions that a run visits at each step; beside each method stands its learning rate.""",
-    trained=("fwdkl", "geosd_no_prox", "geosd"),
-    paper="Figure mechanism",
-)
 
 TRAINED_BY = {"fwdkl": "fwdkl", "revkl": "revkl", "hellinger": "geosd"}
 """The method that is trained by each divergence drawn: it has the method's colour and marker."""

@@ -17,19 +17,6 @@ from numpy.typing import NDArray
 
 from geosd.reporting import figures
 from geosd.reporting.method_style import DIVERGENCES, method, text_colour
-from geosd.reporting.specs import OutputSpec
-
-SPEC = OutputSpec(
-    title="the geometry of the objective",
-    caption="""The geometry of the objective; no run enters it. A: one state in which the teacher
-    gives one token a mass of .99 and all other mass lies on one alternative, from a student that
-    excludes the token (left) to agreement (right). A1 is the weight w of that token as in the
-    paper's equations (w-fkl), (w-rkl) and (w-h), A2 the norm of the state's gradient with respect
-    to the logits. B: square roots of probabilities lie on a sphere; half the squared chord between
-    student and teacher is the Hellinger divergence, twice the angle between student and checkpoint
-    the Fisher-Rao distance.""",
-    paper="Figure overview",
-)
 
 Array = NDArray[np.float64]
 Weight = Callable[[Array, Array], Array]

@@ -8,20 +8,8 @@ from matplotlib.figure import Figure
 
 from geosd.reporting import figures
 from geosd.reporting.method_style import ordered
-from geosd.reporting.run_accuracies import sweep_gains
-from geosd.reporting.specs import OutputSpec, SweepPoints
+from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
 from geosd.scores.score_table import OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="accuracy against what the teacher sees",
-    caption="""Change of the mean OOD accuracy from the base model against the share of the
-    reference solution that the teacher sees during training, paired by seed; beside each method
-    stands its learning rate.""",
-    swept=("privilege",),
-    paper="Figure privilege",
-    compares=("pi_0",),
-    needs=("benchmarks", "sweep"),
-)
 
 
 def privilege_changes(

@@ -17,22 +17,9 @@ from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import FRAME
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import short_rate
-from geosd.reporting.run_accuracies import BENCHMARKS, is_at_selected_rate, sweep_gains
-from geosd.reporting.specs import OutputSpec, SweepPoints
+from geosd.reporting.run_accuracies import BENCHMARKS, SweepPoints, is_at_selected_rate, sweep_gains
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="accuracy of every method over the learning rate",
-    caption="""Two panels for each method, out of distribution (OOD) above and in distribution (ID)
-    below: the change of accuracy from the base model of the same seed, in points, over the
-    learning rate; a line for each model. The frame ends fifteen points from the base model;
-    triangles mark means that lie below it. Rings mark the selected rates. In the shaded region a
-    model is ten points or more below the base model.""",
-    swept=("learning_rate",),
-    compares=("pi_0",),
-    needs=("benchmarks", "sweep"),
-)
 
 LABELS = {OOD_AVERAGE: "OOD", ID: "ID"}
 """Benchmarks from above to below."""

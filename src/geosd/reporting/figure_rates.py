@@ -12,24 +12,9 @@ from matplotlib.patches import Patch
 from geosd.reporting.figures import SHADE, figure_of, independent_values, legend_below, themed
 from geosd.reporting.id_ood_plane import frame_of, path, plane
 from geosd.reporting.method_style import ABLATION, GEOSD, method, ordered
-from geosd.reporting.run_accuracies import is_at_selected_rate, sweep_gains
-from geosd.reporting.specs import OutputSpec, SweepPoints
+from geosd.reporting.run_accuracies import SweepPoints, is_at_selected_rate, sweep_gains
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="every method over the learning rates, on the ID-OOD plane",
-    caption="""A column for each model, a row for each kind of method. A coloured line is one
-    method: from the base model through its learning rates, a larger marker for a larger rate; the
-    methods of the other rows are grey. Points are means over seeds, in points from the base model
-    of the same seed; the frame holds what is at most fifteen points from it, and an arrow shows
-    where a path leaves. A black edge marks the selected rate. In the grey region a model is ten
-    points or more below the base model, in or out of distribution; `figure_rate_curves` has the
-    same runs one by one.""",
-    swept=("learning_rate",),
-    compares=("pi_0",),
-    needs=("benchmarks", "sweep"),
-)
 
 SIZES = (2.0, 5.0)
 """Of the markers of the smallest and the largest rate, in points."""

@@ -12,18 +12,7 @@ from geosd.problems.search.documents import VOCABULARY
 from geosd.reporting import figures
 from geosd.reporting.method_style import method, text_colour
 from geosd.reporting.method_tables import accuracy_name
-from geosd.reporting.specs import OutputSpec
 from geosd.scores.score_table import ID, OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="accuracy over the sizes of a model",
-    caption="""Accuracy in distribution (A) and on average out of distribution (B) of the base
-    model and of GeoSD over models of growing size. The numbers are the gains over the base model
-    in percentage points.""",
-    paper="Figure scale",
-    compares=("pi_0", "geosd"),
-    needs=("benchmarks", "sizes"),
-)
 
 COMPARED = ("pi_0", "geosd")
 UNITS = ((1e9, "B"), (1e6, "M"), (1e3, "k"))

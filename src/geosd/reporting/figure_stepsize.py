@@ -13,23 +13,8 @@ from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import FRAME, frame_of, path, plane
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import short_rate
-from geosd.reporting.run_accuracies import sweep_gains
-from geosd.reporting.specs import OutputSpec, SweepPoints
+from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
 from geosd.scores.score_table import ID, OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="learning rates and stopping steps",
-    caption="""Changes from the base model in points, paired by seed. Left: each point is one
-    configuration, a larger one at a larger learning rate. Solid lines sweep the rate, dashed lines
-    follow one rate over runs of growing length (open points), which are the same run stopped
-    early. The frame holds what is at most fifteen points from the base model, and an arrow shows
-    where a line leaves. Right: the same runs by rate and step; colours end at fifteen points, and
-    rates that were not stopped at a step are empty.""",
-    swept=("learning_rate", "steps"),
-    paper="Figure stepsize",
-    compares=("pi_0",),
-    needs=("benchmarks", "sweep"),
-)
 
 DASHES = (0, (3, 1.5))
 SHADES = "RdBu"

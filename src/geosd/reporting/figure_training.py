@@ -8,19 +8,6 @@ from matplotlib.figure import Figure
 
 from geosd.reporting import figures
 from geosd.reporting.method_style import ordered
-from geosd.reporting.specs import OutputSpec
-
-SPEC = OutputSpec(
-    title="training curves",
-    caption="""Three quantities of the step log over the updates of every run: the share of its
-    rollouts with a correct answer, the mean Fisher-Rao distance of the student from the base
-    model, and the overlap Σ √(p q) of student and teacher. Intervals are cut at the scale's ends;
-    of more than five methods those without a colour are grey lines without intervals. Accuracy is
-    the mean from one measurement to the next. The last point is measured after the last update, on
-    rollouts of the trained student; SFT, which trains on solutions, has no other. Losses are not
-    shown: each method has its own.""",
-    besides=("pi_0",),
-)
 
 ROLLOUTS = "rollout/accuracy"
 PANELS = {

@@ -12,6 +12,8 @@ from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.tidy import replicates_by_seed, select_rows
 
 BENCHMARKS = (ID, OOD_AVERAGE)
+SweepPoints = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Of each model, the runs of its sweeps."""
 
 
 def run_accuracies(

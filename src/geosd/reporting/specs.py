@@ -1,22 +1,20 @@
-"""The declaration of each table and figure, `SPEC`, and how the workflow reads it.
+"""The declaration of each table and figure, and how the workflow reads it.
 
-A module `table_*` or `figure_*` of geosd.reporting is all that a table or figure needs. It declares
-
-    SPEC = OutputSpec(title=..., caption=...)
-
-and has a function, `build` or `plot`, whose arguments are named like what it reads, and which reads
-nothing else. Arguments mean the same everywhere: a tidy file (`geosd.scores.tidy`) is a DataFrame;
-`models` are in the study's order; `methods` are its variants in any order, shown in the paper's;
-`candidates` maps a candidate to its variant; `points` holds, for each model, `run` (the name in the
-scores), `variant` and the swept settings of each run of its sweeps.
+A table or figure is two files `table_*` or `figure_*` of geosd.reporting. The YAML file declares it
+(`OutputSpec`). The module has a function, `build` or `plot`, whose arguments are named like what it
+reads, and which reads nothing else. Arguments mean the same everywhere: a tidy file
+(`geosd.scores.tidy`) is a DataFrame; `models` are in the study's order; `methods` are its variants
+in any order, shown in the paper's; `candidates` maps a candidate to its variant; `points` holds,
+for each model, `run` (the name in the scores), `variant` and the swept settings of each run of its
+sweeps.
 
 Workflow and configuration look at every declaration at each start, and importing the modules would
-take seconds: only their syntax is read, and nothing but literals is evaluated.
+take seconds: of a module only the syntax is read.
 """
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from importlib import import_module
@@ -24,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
+import yaml
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
@@ -31,8 +30,6 @@ from geosd.claims.published import paper_family
 from geosd.scores.tidy import COLUMNS
 
 REPORTING = Path(__file__).parent
-SweepPoints = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Of each model, the runs of its sweeps."""
 
 
 class OutputKind(NamedTuple):
@@ -50,9 +47,9 @@ OUTPUT_KINDS: Mapping[str, OutputKind] = {
 }
 
 
-@dataclass(frozen=True, config={"strict": True, "extra": "forbid"})
+@dataclass(frozen=True, config={"extra": "forbid"})
 class OutputSpec:
-    """Declaration of an output, a table or a figure: its `SPEC`.
+    """Declaration of an output, a table or a figure: the keys of its YAML file.
 
     Attributes:
         title: What it shows, a few words.
@@ -129,33 +126,25 @@ def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
     Raises:
         ValueError: A declaration cannot be read; says which, and what is allowed.
     """
-    files = sorted(path for kind in OUTPUT_KINDS for path in folder.glob(f"{kind}_*.py"))
-    specs = {path.stem: _declaration(path) for path in files}
-    return MappingProxyType({name: spec for name, spec in specs.items() if spec})
+    files = sorted(path for kind in OUTPUT_KINDS for path in folder.glob(f"{kind}_*.yaml"))
+    return MappingProxyType({path.stem: _declaration(path) for path in files})
 
 
-def _declaration(path: Path) -> OutputSpec | None:
-    """What a module declares; None for one that the workflow shows by a rule of its own."""
+def _declaration(path: Path) -> OutputSpec:
+    """What a YAML file declares, with what the function of the module beside it reads."""
     kind = output_kind(path.stem)
     try:
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-        values = [n.value for n in body if isinstance(n, ast.Assign) and _is_spec(n.targets[0])]
-        if not values:
-            return None
-        spec = OutputSpec(**{w.arg: ast.literal_eval(w.value) for w in values[0].keywords})
+        spec = OutputSpec(**yaml.safe_load(path.read_text(encoding="utf-8")))
+        body = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8")).body
         functions = {node.name: node.args for node in body if isinstance(node, ast.FunctionDef)}
         arguments = functions[kind.function]
-    except (SyntaxError, TypeError, ValueError, AttributeError, KeyError) as error:
+    except (OSError, SyntaxError, TypeError, ValueError, KeyError, yaml.YAMLError) as error:
         allowed = ", ".join(each.name for each in fields(OutputSpec)[:-2])
         raise ValueError(
-            f"{path}: SPEC cannot be read: {error}\nHint: write SPEC = OutputSpec(...) of literals,"
-            f" and a function {kind.function}; its keys are {allowed}."
+            f"{path} is no declaration of an output: {error}\nHint: its keys are {allowed}; the"
+            f" module beside it has a function {kind.function}."
         ) from error
     names = [each.arg for each in arguments.args[: len(arguments.args) - len(arguments.defaults)]]
     keys = {key.rpartition(".")[2]: f"protocol.{key}" for key in spec.protocol}
     settings = tuple(keys.get(name, name) for name in names if name not in COLUMNS)
     return replace(spec, reads=tuple(n for n in names if n in COLUMNS), settings=settings)
-
-
-def _is_spec(target: ast.expr) -> bool:
-    return isinstance(target, ast.Name) and target.id == "SPEC"

@@ -20,21 +20,9 @@ from geosd.reporting.method_tables import (
     number_of_runs,
     published_cell,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.step_log_tables import final_drift
-
-SPEC = OutputSpec(
-    title="GeoSD without each of its parts",
-    caption="""GeoSD without each of its parts, mean over seeds and its standard deviation; the
-    change is from the full method, d_FR the distance from the base model at the end of
-    training.""",
-    paper="Table ablation",
-    compares=("geosd",),
-    one_of=("geosd_jsd", "geosd_no_prox", "geosd_adamw", "geosd_plain"),
-    needs=("test",),
-)
 
 FULL = "geosd"
 

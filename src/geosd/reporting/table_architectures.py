@@ -16,14 +16,7 @@ from geosd.reporting.paper_comparison import (
     comparison_cells,
     comparison_columns,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
-
-SPEC = OutputSpec(
-    title="dimensions and parameters of the models",
-    caption="""Dimensions and parameters of the models, counted from their configurations, beside
-    what the paper prints.""",
-)
 
 LABELS = {"layers": "L", "hidden": "d", "ffn": "d_ff", "heads": "heads", "kv_heads": "kv"}
 LABELS |= {"head": "h", "vocabulary": "V"}

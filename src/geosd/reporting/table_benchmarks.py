@@ -17,18 +17,8 @@ from geosd.reporting.method_tables import (
     method_table,
     published_cell,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Column, Table
 from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
-
-SPEC = OutputSpec(
-    title="accuracy on each benchmark",
-    caption="""Accuracy on each out-of-distribution benchmark, mean over seeds and its standard
-    deviation.{ The paper's numbers stand beside the average, and beside a benchmark that is the
-    paper's.}""",
-    paper="Table ood_per_bench",
-    needs=("benchmarks",),
-)
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:

@@ -20,21 +20,7 @@ from geosd.reporting.paper_comparison import (
     comparison_cells,
     comparison_columns,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
-
-SPEC = OutputSpec(
-    title="operations of an update",
-    caption="""Operations of one update, counted from the protocol's sizes, beside what the paper
-    prints.""",
-    protocol=(
-        "training.problems",
-        "training.response_tokens",
-        "training.optimiser.kfac.blocks",
-        "training.optimiser.kfac.subsample",
-    ),
-    paper="Table flops",
-)
 
 MODEL = "qwen3-8b"
 UNITS, SUMMARY = "Units by component", "Sums"

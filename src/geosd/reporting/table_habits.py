@@ -8,20 +8,9 @@ import pandas as pd
 from geosd.problems.search.habits import HABITS
 from geosd.reporting.method_style import ordered
 from geosd.reporting.method_tables import mean_cell, method_table
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.tidy import select_rows, values_by_seed
-
-SPEC = OutputSpec(
-    title="habits of the responses",
-    caption=(
-        "What each method's responses do: which value they try first, whether they write numbers "
-        "twice, check a value that passes, and retry one that failed. Mean over seeds and its "
-        "standard deviation."
-    ),
-    needs=("benchmarks", "search"),
-)
 
 SPLITS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
 

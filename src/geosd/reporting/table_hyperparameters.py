@@ -6,13 +6,7 @@ from typing import Any, NamedTuple
 
 from geosd.claims.published import published
 from geosd.dotted_keys import dotted_items
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
-
-SPEC = OutputSpec(
-    title="the settings of the study beside the paper's",
-    caption="Every setting that the paper prints, as this study sets it and as the paper does.",
-)
 
 KINDS = {
     "runs": "Runs",

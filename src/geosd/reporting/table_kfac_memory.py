@@ -11,15 +11,7 @@ from geosd.reporting.paper_comparison import (
     comparison_cells,
     comparison_columns,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
-
-SPEC = OutputSpec(
-    title="memory of K-FAC over the scale ladder",
-    caption="""Memory of K-FAC's factors over the paper's ladder of model sizes, beside what the
-    paper prints.""",
-    paper="Table kfac_memory",
-)
 
 QUANTITIES = (
     ComparedQuantity("full", "Full EMA", ".1f", ".2f"),

@@ -16,7 +16,6 @@ from geosd.reporting.method_tables import (
     change_cell,
     method_table,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import (
     ID,
@@ -27,14 +26,6 @@ from geosd.scores.score_table import (
     scores_by_seed,
 )
 from geosd.scores.step_log_tables import final_drift
-
-SPEC = OutputSpec(
-    title="accuracy in and out of distribution",
-    caption="""Accuracy in and out of distribution, mean over seeds and its standard deviation. The
-    form is that of the paper's table.""",
-    paper="Table main_id_ood",
-    needs=("test",),
-)
 
 SHOWN_PERCENT = 0.05
 """Least share of responses, in percent, that is not printed as 0.0."""

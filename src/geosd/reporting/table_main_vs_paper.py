@@ -15,16 +15,8 @@ from geosd.reporting.method_tables import (
     group_title,
     published_cell,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="accuracy beside the paper's",
-    caption="""Accuracy in and out of distribution, mean over seeds and its standard deviation,
-    beside{ the paper's} published numbers.""",
-    needs=("benchmarks",),
-)
 
 HERE, PAPER = "this study", "the paper"
 

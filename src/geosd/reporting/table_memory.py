@@ -11,20 +11,7 @@ from geosd.reporting.paper_comparison import (
     comparison_cells,
     comparison_columns,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Row, Table
-
-SPEC = OutputSpec(
-    title="training memory at 8B",
-    caption="""Memory that training takes at 8B, counted from the protocol's sizes, beside what the
-    paper prints.""",
-    protocol=(
-        "training.problems",
-        "training.response_tokens",
-        "training.top_k",
-    ),
-    paper="Table memory_methods",
-)
 
 MODEL = "qwen3-8b"
 QUANTITIES = (

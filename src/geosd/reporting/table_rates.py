@@ -6,21 +6,10 @@ import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import accuracy_note, candidate_table, mean_cell, short_rate
-from geosd.reporting.run_accuracies import rate_in_grid, rate_runs
-from geosd.reporting.specs import OutputSpec, SweepPoints
+from geosd.reporting.run_accuracies import SweepPoints, rate_in_grid, rate_runs
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.rate_selection import COLLAPSE, MARGIN, rates_around
 from geosd.scores.score_table import ID, OOD_AVERAGE
-
-SPEC = OutputSpec(
-    title="how accuracy hangs on the learning rate",
-    caption="""Accuracy of each method at its selected learning rate and half a decade below and
-    above, mean over seeds and its standard deviation, and which of these rates collapse: a run
-    falls ten points or more below the base model, in or out of distribution.""",
-    swept=("learning_rate",),
-    compares=("pi_0",),
-    needs=("benchmarks", "sweep"),
-)
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 STEPS = {"below": -0.5, "": 0.0, "above": 0.5}

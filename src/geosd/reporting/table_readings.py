@@ -12,17 +12,9 @@ from geosd.reporting.method_tables import (
     paired_change_cell,
     paired_note,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.step_log_tables import DRIFT, final_drift
-
-SPEC = OutputSpec(
-    title="Readings that were not chosen",
-    caption="""Where the paper is silent: each method as it is read here, and what another reading
-    changes, paired by seed, with the half-width of the 95 % interval.""",
-    needs=("test", "grid", "grid_methods"),
-)
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD avg.", DRIFT: "d_FR to π₀"}
 
@@ -51,7 +43,7 @@ def build(
             rows.append((label, variant, cells))
     return candidate_table(
         "table_readings",
-        SPEC.title,
+        "Readings that were not chosen",
         paired_note(scores, "the reading that is used"),
         "Reading",
         [column for model in models for column in _columns(model)],

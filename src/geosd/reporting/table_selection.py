@@ -11,7 +11,6 @@ from geosd.reporting.method_tables import (
     candidate_table,
     number_of_runs,
 )
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.rate_selection import (
     RULE,
@@ -20,15 +19,6 @@ from geosd.scores.rate_selection import (
     candidates_clear_of_collapse,
     collapsed_candidates,
     select_candidate,
-)
-
-SPEC = OutputSpec(
-    title="the candidates of each method",
-    caption="""Each candidate's accuracy on the validation problems, how far it is behind the best
-    of its method, with the standard error of that difference over seeds; where learning rates are
-    candidates, which one is selected for the studies and which are too near to a collapse.""",
-    compares=("pi_0",),
-    needs=("validation", "grid"),
 )
 
 

@@ -8,23 +8,10 @@ import pandas as pd
 from geosd.claims import published as paper
 from geosd.reporting.method_style import ABLATION, method, ordered
 from geosd.reporting.method_tables import accuracy_name
-from geosd.reporting.specs import OutputSpec
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, scores_by_seed
 from geosd.scores.statistics import Group, contrast, holm, replicate_means, welch
 from geosd.scores.tidy import replicates_by_seed, select_rows
-
-SPEC = OutputSpec(
-    title="GeoSD against the best baseline",
-    caption="""GeoSD against the strongest baseline of each model on the mean out-of-distribution
-    accuracy: one-sided Welch test over seeds, Holm-corrected over models, with Hedges' g. The last
-    column is the test of differences within a seed; its unit is the draw of the base model where
-    there are several draws.""",
-    paper="Table sig",
-    compares=("geosd",),
-    besides=("geosd", "geosd_jsd", "geosd_no_prox", "geosd_adamw", "geosd_plain"),
-    needs=("benchmarks",),
-)
 
 QUANTITIES = {  # heading and format
     "runs": ("runs", "d"),

@@ -12,19 +12,10 @@ from geosd.reporting.method_tables import (
     paired_note,
     short_rate,
 )
-from geosd.reporting.specs import OutputSpec, SweepPoints
+from geosd.reporting.run_accuracies import SweepPoints
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.step_log_tables import DRIFT, final_drift
-
-SPEC = OutputSpec(
-    title="teachers of other weights",
-    caption="""Each method with the live student as its teacher, by learning rate, and what a
-    teacher fixed at the base model, delayed by up to a refresh of the anchor, or averaged over
-    recent students changes, paired by seed, with the half-width of the 95 % interval.""",
-    swept=("learning_rate", "teacher"),
-    needs=("test", "live"),
-)
 
 BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
 LIVE = "live"
