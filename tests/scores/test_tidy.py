@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from geosd.files import DamagedFileError
-from geosd.scores.tidy import COLUMNS, read_tidy, replicates_by_seed, select_rows
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, read_tidy, replicates_by_seed, select_rows
 
 
 def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):
@@ -22,6 +25,18 @@ def test_a_cell_that_is_no_number_is_named_with_its_table(tmp_path):
     path.write_text("model,variant,seed,draw,quantity,value\nm,geosd,zero,0,drift/pi_0,0.5\n")
     with pytest.raises(DamagedFileError, match="drift.csv:2: seed is 'zero'; expected a whole num"):
         read_tidy("drift", path)
+
+
+def test_the_reference_says_of_each_tidy_file_and_column_what_it_holds():
+    page = (Path(__file__).parents[2] / "docs/reference.md").read_text(encoding="utf-8")
+    section = page.partition("## Tidy files\n")[2].partition("\n## ")[0]
+    about, *parts = re.split(r"^`(\w+)\.csv`: ", section, flags=re.M)
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert set(files) == set(COLUMNS) and all(f"`{name}`" in about for name in RUN_COLUMNS)
+    for name in COLUMNS.keys() - {"claims"}:
+        described = re.findall(r"^\| (`.*?`) \|", files[name], flags=re.M)
+        named = [column for cell in described for column in re.findall(r"`(\w+)`", cell)]
+        assert named == [column for column in COLUMNS[name] if column not in RUN_COLUMNS]
 
 
 def test_names_stay_text(tmp_path):

@@ -4,12 +4,7 @@ Write the index of the study, and turn samples and step logs into tidy tables of
     <study>/runs.csv               = model, variant and seed of each run, and its folders
     <study>/runs.manifest.json     = code, machine, time, hashes
     <study>/runs/{model}/{variant}/{seed}/{train,evaluate}  = links to these, for people
-    <study>/analyse/scores.csv     = one row for each model, variant, seed, benchmark and metric
-    <study>/analyse/drift.csv      = distance of each run from its base model
-    <study>/analyse/consensus.csv  = what the OOD samples of each run agree on
-    <study>/analyse/habits.csv     = what the responses of each run do, in the search world
-    <study>/analyse/training_curves.csv  = accuracy of the rollouts, drift and overlap over steps
-    <study>/analyse/drift_over_steps.csv = distance of each run from its base model, step by step
+    <study>/analyse/*.csv          = the tidy tables; docs/reference.md says what they hold
     <study>/analyse/metrics.json   = accuracies of each variant, for `dvc metrics diff`
     <study>/analyse/manifest.json  = code, machine, time, hashes
 """
