@@ -9,9 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from geosd.reporting import study_page
+from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
-    NOT_RUN,
     StudyPage,
     alt_text_from_caption,
     caption_markdown,
@@ -71,7 +72,7 @@ def text(study):
 
 
 def test_a_page_says_that_the_papers_models_have_not_been_run(study, text):
-    assert text.index(NOT_RUN) < text.index("seeds 0, 1")
+    assert text.index(SENTENCES["not_run"]) < text.index("seeds 0, 1")
     assert "have not been run" not in study_markdown(replace(study, models=("qwen3-8b",)))
 
 
@@ -125,6 +126,12 @@ def test_a_study_that_judges_no_claim_shows_estimates_in_their_place(study):
     assert "not judged" not in text and "agrees" not in text
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
     assert "| GeoSD gains | +1.2 [+0.5, +2.0] | +8.6 | 3 |" in rows
+
+
+def test_every_sentence_stands_on_a_page():
+    pages = Path(study_page.__file__).parent.glob("*_page.py")
+    code = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert all(re.search(rf"[\"']{name}[\"']", code) for name in SENTENCES)
 
 
 @pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])

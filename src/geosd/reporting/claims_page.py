@@ -14,6 +14,7 @@ import pandas as pd
 from geosd.claims.finding import ALL_MODELS, NOT_JUDGED, WORDS, Finding
 from geosd.claims.metrics import unit_of_metric
 from geosd.files import atomic_write, write_text
+from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy import COLUMNS
 
@@ -21,33 +22,8 @@ DECIMALS = {"points": 1, "rad": 3, "norm": 3}
 """How effects are printed, by unit."""
 MARKS = dict(zip(WORDS, "✓✗?–", strict=True))
 """What stands for a word where a claim has a cell for each model."""
-LEGEND = """\
-- ✓ **agrees**: the interval lies on the side of the margin that the paper claims.
-- ✗ **opposite**: the interval lies on the other side.
-- ? **too small to tell**: the interval holds the margin.
-- – **not exercised**: the study lacks what the claim needs."""
-FOREST = (
-    "A line for each claim with its effect and interval, coloured by its word, a diamond at the"
-    " paper's number, and in grey what the paper claims."
-)
-"""What the forest plot of a ledger shows, for who cannot see it."""
-ABOUT = (
-    "Where a claim has several comparisons, the row shows the one that decides. Effects are in"
-    " percentage points (drift: radians; gradients: their norm). Intervals have 95 %, for all"
-    " comparisons of a row together. Word, the paper's number and n are of the first model; n is"
-    " the runs of each side (states: problems), after a slash the base models. claims.csv has all."
-)
-PRIMARY = (
-    "These three were named in advance. Each is corrected over the models by Holm's method, as in"
-    " the paper; claims.csv has the confidence of each interval."
-)
-OTHERS = (
-    "These rows are not corrected for their number: of rows whose claim lies at its margin, one in"
-    " twenty has a wrong word."
-)
 NO_WORDS = "This study is not meant to judge the paper's claims"
 """Why a ledger has estimates alone; `verdicts` of the study in params.yaml says so."""
-OF_ALL = "Every claim is judged once, by the study that is designed for it."
 
 
 def write_ledger(
@@ -92,15 +68,16 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
     judged = all(finding.judged or finding.claim.computed for finding in findings)
     title = f"# {'The paper' if judged else 'Estimates for the paper'}'s claims"
     parts = [title + ("" if study is None else f" in study {study}")]
-    parts.append(LEGEND if judged else f"{NO_WORDS}.")
-    parts.append(f"![The claims. {FOREST}](claims{'' if study else '_all'}.svg)")
+    parts.append(SENTENCES["legend"] if judged else f"{NO_WORDS}.")
+    parts.append(f"![The claims. {SENTENCES['forest']}](claims{'' if study else '_all'}.svg)")
     ledger = ledger_frame(findings)
     if len(primary := ledger[ledger["part"] == "primary"]):
-        parts += ["## The primary claims", _wrapped(PRIMARY), claims_by_model(primary)]
+        parts += ["## The primary claims", _wrapped(SENTENCES["primary"]), claims_by_model(primary)]
     if judged:
         parts.append(_wrapped(counts_in_words(ledger)))
-    about = [OF_ALL, ABOUT] if study is None else [ABOUT]
-    parts += ["## The other claims", *map(_wrapped, [*about, *([OTHERS] if judged else [])])]
+    about = [*(["of_all_studies"] if study is None else []), "every_claim"]
+    about += ["others"] if judged else []
+    parts += ["## The other claims", *(_wrapped(SENTENCES[name]) for name in about)]
     parts += _tables(ledger, "other", study)
     if construction := [f for f in findings if f.part == "by construction" and f.exercised]:
         parts += ["## Claims that hold by construction", "They are not counted."]
@@ -226,19 +203,14 @@ def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
         return MISSING, MISSING
     decimals = DECIMALS.get(str(row["unit"]), 3)
     if math.isnan(low):
-        return _signed(effect, decimals), MISSING
+        return f"{effect:+z.{decimals}f}", MISSING  # what rounds to zero has a plus
     pairs = [(end, bound) for end in (low, high) for bound in bounds if not math.isnan(bound)]
     while decimals < 9 and any(
         np.sign(end - bound) != np.sign(round(end, decimals) - bound) for end, bound in pairs
     ):
         decimals += 1
-    ends = f"[{_signed(low, decimals)}, {_signed(high, decimals)}]"
-    return _signed(effect, decimals), ends
-
-
-def _signed(value: float, decimals: int) -> str:
-    """A number with its sign; what rounds to zero has a plus."""
-    return f"{round(value, decimals) + 0.0:+.{decimals}f}"
+    form = f"+z.{decimals}f"
+    return f"{effect:{form}}", f"[{low:{form}}, {high:{form}}]"
 
 
 def _number(cell: Any) -> float:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
 
 
@@ -22,11 +23,15 @@ def environment_markdown(
     """The environment page as Markdown: runs, machines, and every package installed."""
     parts = [f"# Environment of study {study}"]
     if runs:
-        parts += [_filled(RUNS), _steps(runs), "## Machines", _machines(runs)]
-        parts += ["## Packages that can change a number", _filled(PACKAGES), _packages(runs)]
+        parts += [_filled(SENTENCES["runs"]), _steps(runs), "## Machines", _machines(runs)]
+        parts += [
+            "## Packages that can change a number",
+            _filled(SENTENCES["packages"]),
+            _packages(runs),
+        ]
     else:
         parts.append("No run enters what this study shows.")
-    parts += ["## Every package installed", _filled(INSTALLED)]
+    parts += ["## Every package installed", _filled(SENTENCES["installed"])]
     lines = [["package", "version"], *([n, installed[n]] for n in sorted(installed, key=str.lower))]
     parts.append(markdown_table(lines, left=2))
     return "\n\n".join(parts) + "\n"
@@ -47,16 +52,6 @@ def made_in_one_line(page: str) -> str:
     device = "" if machine["accelerators"] == "none" else f", {machine['accelerators']}"
     words = [*dates][-1:] + [f"commit {[*commits][-1]}", times, f"{machine['platform']}{device}"]
     return " · ".join(filter(None, [*words, f"{machine['CPUs']} CPUs"]))
-
-
-RUNS = (
-    "From the manifest that each run of base, train and evaluate leaves beside its results. Commit"
-    " is that of the package's sources; + marks sources that were edited after it, (accepted) runs"
-    " that `make accept` took as made by later code, which their manifests name. Last is the day of"
-    " the last run. Time is wall-clock time summed over the runs, memory the largest peak of a run."
-)
-PACKAGES = "As each run found them; more than one version means that the runs did not agree."
-INSTALLED = "In the interpreter that wrote this page."
 
 
 def _steps(runs: Sequence[StepManifest]) -> str:
