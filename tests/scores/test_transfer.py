@@ -6,13 +6,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from geosd.scores.transfer import (
-    best_rates,
-    collapsed_runs,
-    crossing_interval,
-    paired_differences,
-    zero_crossing,
-)
+from geosd.scores.transfer import crossing_interval, paired_differences, zero_crossing
 
 SETTINGS = [0.0, 0.25, 0.5, 0.75, 1.0]
 
@@ -60,23 +54,3 @@ def test_differences_are_the_paired_t_tests_with_holms_correction():
     )
     np.testing.assert_allclose(found["low"], [i.low for i in intervals])
     np.testing.assert_allclose(found["high"], [i.high for i in intervals])
-
-
-def test_validation_chooses_the_best_mean_and_of_equals_the_smallest_rate():
-    rates = {"a-1": ("a", 1e-5), "a-2": ("a", 1e-4), "b-1": ("b", 1e-5), "b-2": ("b", 1e-4)}
-    accuracy = {
-        "pi_0": (60, 60),
-        "a-1": (62, 64),
-        "a-2": (61, 70),
-        "b-1": (50, 50),
-        "b-2": (49, 51),
-    }
-    rows = [
-        {"variant": name, "seed": seed, "benchmark": "select_validation", "metric": "avg@k"}
-        | {"value": value}
-        for name, values in accuracy.items()
-        for seed, value in enumerate(values)
-    ]
-    scores = pd.DataFrame(rows)
-    assert best_rates(scores, rates) == {"a": 1e-4, "b": 1e-5}
-    assert collapsed_runs(scores).to_dict() == {"pi_0": 0, "a-1": 0, "a-2": 0, "b-1": 2, "b-2": 1}

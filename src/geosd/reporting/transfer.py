@@ -24,40 +24,33 @@ SETTINGS_NOTE = (
 
 
 @figures.themed
-def plot(gains: Mapping[str, pd.DataFrame]) -> Figure:
-    """Plot `figure_transfer`: OOD gains left, ID gains right, a row for each choice of rates.
+def plot(choice: str, runs: pd.DataFrame) -> Figure:
+    """Plot `figure_transfer`: OOD gains left, ID gains right.
 
-    `gains` has a table for each choice, with `setting`, `variant` and a column for each benchmark.
+    `runs` has the columns `setting`, `variant`, `seed` and one for each benchmark.
     """
-    figure = Figure(figsize=(figures.PAGE_IN, 0.1 + 2.1 * len(gains)), layout="constrained")
-    panels = figure.subplots(len(gains), 2, squeeze=False, sharex=True, sharey="col")
-    variants = ordered(name for runs in gains.values() for name in runs["variant"])
-    keys = ["setting", "variant", "seed", *LABELS]
-    units = {
-        choice: figures.independent_values(runs[keys], *LABELS) for choice, runs in gains.items()
-    }
-    for row, (choice, values) in zip(panels, units.items(), strict=True):
-        row[0].set_title(choice)
-        for axes, (benchmark, label) in zip(row, LABELS.items(), strict=True):
-            settings = sorted(values["setting"].unique())
-            axes.plot([settings[0], settings[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
-            figures.method_lines(axes, values, "setting", benchmark, variants)
-            axes.set_xticks(settings)
-            axes.set_ylabel(f"{label} gain over π₀ (points)")
-    for axes in panels[-1]:
+    figure = Figure(figsize=(figures.PAGE_IN, 2.2), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True)
+    variants = ordered(runs["variant"])
+    values = figures.independent_values(runs[["setting", "variant", "seed", *LABELS]], *LABELS)
+    settings = sorted(values["setting"].unique())
+    panels[0].set_title(choice)
+    for axes, (benchmark, label) in zip(panels, LABELS.items(), strict=True):
+        axes.plot([settings[0], settings[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
+        figures.method_lines(axes, values, "setting", benchmark, variants)
+        axes.set_xticks(settings)
+        axes.set_ylabel(f"{label} gain over π₀ (points)")
         axes.set_xlabel("conflict between ID and OOD problems")
     grey = [name for name in variants if name not in figures.coloured(variants)]
-    for row, values in zip(panels, units.values(), strict=True):
-        for axes, benchmark in zip(row, LABELS, strict=True):
-            figures.label_line_ends(axes, values, "setting", benchmark, grey=grey)
+    for axes, benchmark in zip(panels, LABELS, strict=True):
+        figures.label_line_ends(axes, values, "setting", benchmark, grey=grey)
     return figure
 
 
 def gains_table(choice: str, runs: pd.DataFrame) -> Table:
     """The table of each method's gain at each setting, and of where its OOD gain crosses 0.
 
-    `runs` has the columns `setting`, `variant`, `seed`, one for each benchmark, and `collapsed`,
-    the runs of the same candidate that collapse, where that is known.
+    `runs` is as `plot` takes it.
     """
     settings = sorted(runs["setting"].unique())
     columns = _columns("gain", settings)
@@ -75,9 +68,6 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
                 crossing = crossing_interval(settings, by_setting[settings].to_numpy())
                 numbers = zip(CROSSING, crossing, strict=True)
                 of_variant |= {key: Cell(number, form=".2f") for key, number in numbers}
-        if "collapsed" in own:
-            fallen = own.groupby("setting")["collapsed"].first().sum()
-            of_variant["collapsed"] = Cell(f"{fallen:g} of {len(own)}")
     note = (
         "Change of avg@k from π₀ of the same draw, in points, mean ± half-width of Student's 95 %"
         f" interval over {runs['seed'].nunique()} draws of the base model. {SETTINGS_NOTE}"
@@ -85,17 +75,14 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
         " 10,000 bootstrap samples of the draws; 0 stands for no gain at the first setting, the"
         " last setting for a gain at every one."
     )
-    if "collapsed" in runs:
-        columns.append(Column("collapsed", "collapsed", "ID gain"))
-        note += " Collapsed: runs ten points or more below π₀ on validation problems."
     title = f"Gains over the dial from transfer to conflict, {choice}"
     return _table("gains", title, note, columns, cells)
 
 
-def differences_table(choice: str, runs: pd.DataFrame, primary: bool = False) -> Table:
-    """The table of each method's gain minus FwdKL's at each setting; `runs` as in `gains_table`.
+def differences_table(choice: str, runs: pd.DataFrame) -> Table:
+    """The table of each method's gain minus FwdKL's at each setting; `runs` as `plot` takes it.
 
-    With `primary`, the two primary tests stand under it: GeoSD at the ends of the dial.
+    The two primary tests stand under it: GeoSD at the ends of the dial.
     """
     settings = sorted(runs["setting"].unique())
     names = [name for name in ordered(runs["variant"]) if name != REFERENCE]
@@ -111,7 +98,7 @@ def differences_table(choice: str, runs: pd.DataFrame, primary: bool = False) ->
         f" Student's 95 % interval. {SETTINGS_NOTE} Bold: p < {LEVEL} by the paired t test with"
         " Holm's correction over the methods of the column."
     )
-    remarks = (f"Primary: {_primary_tests(runs, (settings[0], settings[-1]))}.",) if primary else ()
+    remarks = (f"Primary: {_primary_tests(runs, (settings[0], settings[-1]))}.",)
     title = f"Differences to FwdKL over the dial, {choice}"
     columns = _columns("gain minus FwdKL's", settings)
     return _table("differences", title, note, columns, cells, remarks)

@@ -6,15 +6,13 @@ A gain is the accuracy of a run minus that of pi_0 of the same seed, in points. 
 Source: docs/transfer.md, "Endpoints", written before the runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geosd.scores.rate_selection import COLLAPSE, VALIDATION
 from geosd.scores.statistics import Group, contrast, holm
-from geosd.scores.tidy import select_rows
 
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
@@ -63,29 +61,3 @@ def paired_differences(gains: pd.DataFrame, reference: str) -> pd.DataFrame:
         },
         index=pd.Index(tests, name="variant"),
     )
-
-
-def best_rates(scores: pd.DataFrame, rates: Mapping[str, tuple[str, float]]) -> dict[str, float]:
-    """The learning rate of the highest mean avg@k on the validation problems, by variant.
-
-    `rates` has the variant and learning rate of each run name in the scores. Of equal means the
-    smallest rate is taken.
-    """
-    means = select_rows(scores, benchmark=VALIDATION, metric="avg@k").groupby("variant")["value"]
-    best: dict[str, tuple[float, float]] = {}
-    for name, mean in means.mean().items():
-        if name in rates:
-            variant, rate = rates[name]
-            best[variant] = max(best.get(variant, (-1.0, 0.0)), (mean, -rate))
-    return {variant: -negative for variant, (_, negative) in best.items()}
-
-
-def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
-    """How many runs of each name fall `COLLAPSE` points or more below pi_0 of their seed.
-
-    They are judged on the validation problems.
-    """
-    runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")
-    base = runs[runs["variant"] == "pi_0"].set_index("seed")["value"]
-    fallen = runs["value"] <= runs["seed"].map(base) - COLLAPSE
-    return fallen.groupby(runs["variant"]).sum()
