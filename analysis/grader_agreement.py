@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ Row = dict[str, Any]
 
 def main(folder: Path) -> str:
     """The tables, in Markdown."""
-    with TypedGrader(workers=2) as pool:
+    with TypedGrader() as pool:
         graded = grade_rows(read(folder / "graded_responses.jsonl"), pool)
         symbolic = grade_rows(read(folder / "graded_responses.jsonl"), pool, "symbolic")
         pairs = grade_pairs(read(folder / "equivalence_pairs.jsonl"), pool)
@@ -51,8 +50,7 @@ def grade_rows(
             return row, "pred", grade_answer(row["pred"], row["gold"], pool, grader=grader)
         return row, "response", Verdict(None, False, "no answer")
 
-    with ThreadPoolExecutor(2) as threads:
-        return list(threads.map(judge, rows))
+    return list(map(judge, rows))
 
 
 def grade_pairs(rows: list[Row], pool: TypedGrader) -> list[tuple[Row, Verdict]]:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from geosd.cli.grade import MOST_NESTED, main
+from geosd.cli.grade import main
 from geosd.files import DamagedFileError, DamagedLineError
 
 
@@ -98,7 +98,7 @@ def test_a_lone_surrogate_is_written_as_it_was_read(rows, tmp_path):
     assert (row["response"], row["\udfff"], row["correct"]) == ("\ud800\nA: 7", 1, True)
 
 
-@pytest.mark.parametrize("levels", [MOST_NESTED + 1, 2_000, 200_000])
+@pytest.mark.parametrize("levels", [2_000, 200_000])
 def test_a_deeply_nested_row_is_named_before_anything_is_graded(rows, tmp_path, levels):
     nested = '{"gold": "7", "response": "A: 7", "x": ' + "[" * levels + "]" * levels + "}"
     out = tmp_path / "out.jsonl"
@@ -108,7 +108,7 @@ def test_a_deeply_nested_row_is_named_before_anything_is_graded(rows, tmp_path, 
 
 
 def test_a_nested_row_is_kept(rows, tmp_path):
-    nested = "[" * (MOST_NESTED - 1) + "]" * (MOST_NESTED - 1)
+    nested = "[" * 99 + "]" * 99
     out = tmp_path / "out.jsonl"
     main(rows(f'{{"gold": "7", "response": "A: 7", "x": {nested}}}'), out)
     assert json.dumps(json.loads(out.read_text())["x"]) == nested

@@ -92,7 +92,7 @@ def test_the_time_of_a_character_does_not_grow_with_the_length(start, pattern, e
 
 def test_hostile_formulas_end_with_a_verdict_and_the_pool_lives_on():
     draw = random.Random(1)
-    with TypedGrader(workers=1, seconds=2) as pool:
+    with TypedGrader(seconds=2) as pool:
         for _ in range(100):
             body = "".join(draw.choices(PIECES, k=draw.randint(1, 100)))
             assert not grade_response(rf"\boxed{{{body}}}", r"\frac{7919}{7907}", pool).correct
@@ -142,7 +142,7 @@ def wrong_answer(draw, gold):
 def test_wrong_answers_are_not_accepted(grader):
     draw = random.Random(2)
     accepted = []
-    with TypedGrader(workers=1, seconds=20) as pool:
+    with TypedGrader(seconds=20) as pool:
         for _ in range(WRONG):
             gold = draw.choice(["12", "7", "-3", "144", r"\frac{1}{2}", r"\frac{13}{5}", "2.75"])
             answer = wrong_answer(draw, gold)

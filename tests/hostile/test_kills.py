@@ -90,7 +90,7 @@ BY_HAND = (
     "python -m geosd preview --study small --out previewed",
     "python -m geosd dvc-metrics --out metrics",
     "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
-    "python -m geosd grade --in given/rows.jsonl --out graded.jsonl --workers 1",
+    "python -m geosd grade --in given/rows.jsonl --out graded.jsonl",
     f"python -m geosd evaluate-folder base_models/{MODEL}/0 --protocol small --out evaluated",
     "python -m geosd accept --study rates",
 )

@@ -1,13 +1,11 @@
-"""Samples in the files of lm-eval and lighteval, as their sources write them, and back."""
+"""Samples in the files of lm-eval, as its source writes them, and back."""
 
 import json
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from geosd.cli.grade import main
-from geosd.files import DamagedFileError, DamagedLineError, write_jsonl
+from geosd.files import DamagedLineError, write_jsonl
 from geosd.problems.records import Problem, Sample
 
 GOLD = "She sold 48/2 = <<48/2=24>>24 clips.\n#### 1,024"
@@ -63,58 +61,25 @@ def test_a_file_of_lm_eval_is_graded_and_each_filter_that_disagrees_is_named(tmp
     assert "gsm8k_cot 0: exact_match,strict-match 0, here 1: 1024 (correct); right is 1,024" in said
 
 
-def details(tmp_path, texts, metric, **doc):
-    """A file of lighteval's details, with the keys of its Doc that have no value, too."""
-    row = {
-        "doc": {
-            "query": "Solve it.",
-            "choices": ["204"],
-            "gold_index": 0,
-            "instruction": None,
-            "images": None,
-            "specific": None,
-            "id": "3",
-            "task_name": "aime24|0",
-            "fewshot_samples": [],
-            "num_samples": len(texts),
-            **doc,
-        },
-        "metric": metric,
-        "model_response": {
-            "input": "Solve it.",
-            "input_tokens": [1, 2],
-            "text": texts,
-            "output_tokens": [[3]] * len(texts),
-            "text_post_processed": None,
-            "logprobs": [],
-        },
-    }
-    path = tmp_path / "details_aime24|0_2026-01-31T12-00-00.000000.parquet"
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
-    return path
-
-
-def test_details_of_lighteval_are_graded_and_averages_alone_are_compared_of_several_responses(
-    tmp_path, capsys
-):
+def test_of_several_responses_averages_alone_are_compared(tmp_path, capsys):
+    source = tmp_path / "samples_aime24_2026-01-31T12-00-00.000000.jsonl"
     texts = [r"\boxed{204}", r"\boxed{204}", "none", r"\boxed{5}"]
-    metric = {"avg@n:n=4": 0.25, "pass@k:k=1&n=4": 0.5, "pass@k:k=16": 0.0, "maj@n:n=4": 0.0}
-    main(details(tmp_path, texts, metric), tmp_path / "out.jsonl")
+    line = lm_eval_line(3, "", "none", 1.0, target=r"ANSWER: it is $\boxed{204}$.")
+    line |= {"resps": [texts], "avg@4": 0.25, "pass@1": 0.5, "pass@16": 0.0}
+    source.write_text(json.dumps(line) + "\n")
+    main(source, tmp_path / "out.jsonl")
     rows = lines(tmp_path / "out.jsonl")
     assert [row["correct"] for row in rows] == [True, True, False, False]
     assert [row["sample"] for row in rows] == [0, 1, 2, 3]
-    assert {(row["benchmark"], row["problem_id"]) for row in rows} == {("aime24", "3")}
+    assert {(row["benchmark"], row["problem_id"], row["gold"]) for row in rows} == {
+        ("aime24", "3", "204")  # of a worked solution its answer
+    }
     said = capsys.readouterr().out
     assert "1 of 2 verdicts of the file disagree" in said
-    assert "aime24 3: avg@n:n=4 0.25, here 0.5: 204 (correct)" in said
-    # MATH-500 of lighteval has a worked solution for a right answer.
-    worked = details(tmp_path, texts[:1], {"a": 1.0}, choices=[r"ANSWER: it is $\boxed{204}$."])
-    main(worked, tmp_path / "out.jsonl")
-    assert lines(tmp_path / "out.jsonl")[0]["gold"] == "204"
+    assert "aime24 3: avg@4,none 0.25, here 0.5: 204 (correct)" in said
 
 
-@pytest.mark.parametrize("form", ["lm-eval", "lighteval"])
-def test_samples_written_in_another_format_and_read_again_are_the_same(tmp_path, form, capsys):
+def test_samples_written_in_the_layout_of_lm_eval_and_read_again_are_the_same(tmp_path, capsys):
     problems = [
         Problem(f"{b}-{i}", b, f"What is {i}?", str(i)) for b in ("id", "far") for i in (0, 7)
     ]
@@ -133,7 +98,7 @@ def test_samples_written_in_another_format_and_read_again_are_the_same(tmp_path,
     write_jsonl(tmp_path / "test.jsonl", problems)
     source = {"source": tmp_path / "samples.jsonl", "problems": tmp_path / "test.jsonl"}
     main(out=tmp_path / "first.jsonl", **source)
-    main(out=tmp_path / "written", form=form, **source)
+    main(out=tmp_path / "written", form="lm-eval", **source)
     assert "0 of 12 verdicts of the file disagree" in capsys.readouterr().out
     files = sorted((tmp_path / "written").iterdir())
     assert len(files) == 2
@@ -153,10 +118,8 @@ def test_samples_written_in_another_format_and_read_again_are_the_same(tmp_path,
 
 def test_what_is_not_as_its_format_has_it_is_named_with_its_row(tmp_path):
     out = tmp_path / "out.jsonl"
-    with pytest.raises(DamagedLineError, match=r"(?s)parquet:1: gold_index is 4.*Hint"):
-        main(details(tmp_path, ["7"], {"a": 1.0}, gold_index=4), out)
-    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DamagedFileError, match=r"(?s)no parquet file that can be read.*Hint"):
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1\xff\xfe")
+    with pytest.raises(DamagedLineError, match=r"(?s)rows.parquet:1: .*Hint"):
         main(tmp_path / "rows.parquet", out)
     bad = tmp_path / "samples_x_y.jsonl"
     bad.write_text(json.dumps(lm_eval_line(0, "7", "none", 1.0) | {"resps": [[7]]}) + "\n")

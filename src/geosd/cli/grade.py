@@ -1,16 +1,14 @@
 """Judge the responses of a file, whatever made them.
 
-Files of lm-eval, lighteval and geosd are read as they are (`geosd.problems.sample_formats`). Every
-other row needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
+Files of lm-eval and geosd are read as they are (`geosd.problems.sample_formats`). Every other row
+needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
 and `reason`; where the row already had one of these, the old value is kept as `recorded_...`. A row
 whose `finish_reason` is "length" is truncated, as in the pipeline: it has no answer.
 """
 
 import datetime
-import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,8 +30,6 @@ from geosd.problems.records import Problem, read_problems
 MOST_SHOWN = 20
 """Disagreements that the terminal lists; the rows have all."""
 _ADDED = ("answer", "correct", "reason")
-# What Python's encoder of JSON writes for certain: it fails near a thousand levels.
-MOST_NESTED = 100
 FINISH = "finish_reason"
 """Field of a row that says why its response ended, as servers of models give it."""
 
@@ -45,11 +41,10 @@ def main(
     answer_field: str | None = None,
     guess: bool = False,
     seconds: float = LIMIT_SECONDS,
-    workers: int = 2,
     problems: Path | None = None,
     form: Annotated[sample_formats.Format, tyro.conf.arg(name="format")] = "rows",
 ) -> None:
-    """Grade the responses of a file (JSON lines, lm-eval, lighteval), row by row.
+    """Grade the responses of a file (JSON lines, lm-eval), row by row.
 
     Args:
         source: One file; verdicts that it has are compared with ours.
@@ -60,7 +55,6 @@ def main(
             states none.
         guess: Whether the last formula or number counts where no answer is stated.
         seconds: Limit on comparing one answer as a formula, in seconds of processor time.
-        workers: Processes that do so.
         problems: The problems of `samples.jsonl` of geosd, which holds no right answers.
         form: How `out` is written.
     """
@@ -74,22 +68,16 @@ def main(
 
     def judge(row: dict[str, Any]) -> Verdict:
         def grade(response: str, gold: str) -> Verdict:
-            verdict = grade_response(response, gold, pool, grader=grader, guess=guess)
+            verdict = grade_response(response, gold, typed, grader=grader, guess=guess)
             if verdict.reason == "no answer" and answer_field and row[answer_field]:
-                return grade_answer(row[answer_field], gold, pool, grader=grader)
+                return grade_answer(row[answer_field], gold, typed, grader=grader)
             return verdict
 
         truncated = row.get(FINISH) == "length"
         return judge_response(row["response"] or "", row["gold"], grade, truncated=truncated)
 
-    with TypedGrader(workers, seconds) as pool, ThreadPoolExecutor(workers) as threads:
-        try:
-            verdicts = list(
-                tqdm(threads.map(judge, rows), total=len(rows), desc="grade", unit="row")
-            )
-        except BaseException:
-            threads.shutdown(cancel_futures=True)  # or every row left would still be graded
-            raise
+    with TypedGrader(seconds) as typed:
+        verdicts = list(map(judge, tqdm(rows, desc="grade", unit="row")))
     graded = [_with_verdict(row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
     disagreements, compared = sample_formats.mark_disagreements(graded)
     if form == "rows":
@@ -102,7 +90,7 @@ def main(
     else:
         written = datetime.datetime.fromtimestamp(source.stat().st_mtime, datetime.UTC)
         date = written.strftime("%Y-%m-%dT%H-%M-%S.%f")
-        print(*sample_formats.write(form, graded, out, date), sep="\n")
+        print(*sample_formats.write_lm_eval(graded, out, date), sep="\n")
     print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
     print(_rule_of_truncation(rows))
     if compared:
@@ -117,14 +105,12 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     nullable = ["response"] + ([answer_field] if answer_field else [])
     with path.open("rb") as lines:
-        parquet = path.suffix == ".parquet"
-        given = sample_formats.read_details(path) if parquet else lines
-        for number, line in enumerate(given, start=1):
+        for number, line in enumerate(lines, start=1):
             try:
-                row = line if parquet else json.loads(line)
-                found = sample_formats.responses(row, path, number, problems)
+                found = sample_formats.responses(json.loads(line), path, problems)
                 for row in found:
                     _check(row, nullable)
+                    json.dumps(row)  # of too many levels nothing can be written
             except (ValueError, RecursionError) as error:
                 raise DamagedLineError(
                     f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
@@ -144,18 +130,6 @@ def _check(row: Any, nullable: list[str]) -> None:
             raise ValueError(f"{field} is a JSON {type(row[field]).__name__}, not text")
     if not isinstance(row.get(FINISH), str | None):
         raise ValueError(f"{FINISH} is a JSON {type(row[FINISH]).__name__}, not text or null")
-    if _levels(row) > MOST_NESTED:
-        raise ValueError(f"fields nested deeper than {MOST_NESTED} levels")
-
-
-def _levels(value: Any) -> int:
-    """How deep lists and objects lie in each other, counted without recursion."""
-    levels, inside = 0, [value]
-    while inside := [part for part in inside if isinstance(part, dict | list)]:
-        levels += 1
-        parts = (part.values() if isinstance(part, dict) else part for part in inside)
-        inside = list(itertools.chain.from_iterable(parts))
-    return levels
 
 
 def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:

@@ -4,7 +4,6 @@ transformers runs it in jinja's sandbox, which keeps it from files and from Pyth
 lets it loop and grow without end. The process has limits on both, and is started once a program.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ PATIENCE = 120  # seconds by the clock, for a machine that is busy
 MEGABYTES = 1024  # address space of the process; it begins with 185
 LONGEST = 10_000_000  # characters of a prompt, more than any context holds
 _PROCESS = LimitedProcess("geosd.problems.chat_template", SECONDS, PATIENCE)
-_LOCK = threading.Lock()  # one prompt after another
 
 
 class ChatTemplateError(ValueError):
@@ -31,8 +29,7 @@ def render(
     ChatTemplateError if it raises, or takes more time, memory or text than it may.
     """
     try:
-        with _LOCK:
-            reply = _PROCESS.ask(template, turns, variables)
+        reply = _PROCESS.ask(template, turns, variables)
         if "text" in reply:
             return reply["text"]
         problem = reply["error"]

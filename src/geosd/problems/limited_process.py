@@ -19,15 +19,17 @@ START_SECONDS = 120.0
 
 
 class LimitedProcess:
-    """One process, started at its first request and again after each end. For one thread at a time.
+    """One process, started at its first request and again after each end.
 
-    It runs `module`, which calls `serve`. A request has `seconds` of processor time and `patience`
-    seconds by the clock, which also run while a busy machine keeps it waiting.
+    Any thread may ask; one request is served after another. It runs `module`, which calls `serve`.
+    A request has `seconds` of processor time and `patience` seconds by the clock, which also run
+    while a busy machine keeps it waiting.
     """
 
     def __init__(self, module: str, seconds: float, patience: float) -> None:
         self.module, self.seconds, self.patience = module, seconds, patience
         self.process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
 
     def ask(self, *request: Any) -> Any:
         """The reply to a request; both are plain values for JSON.
@@ -37,17 +39,18 @@ class LimitedProcess:
             ChildProcessError: The process ended in another way, or did not reply in time.
         """
         line = json.dumps(request).encode() + b"\n"
-        try:
-            if not self._send(line):  # it died between two requests; this one is not to blame
+        with self._lock:
+            try:
+                if not self._send(line):  # it died between two requests; this one is not to blame
+                    self.stop()
+                    self._send(line)
+                reply = self._read_line(self.patience)
+            except BaseException:  # its reply would be taken for the next request's
                 self.stop()
-                self._send(line)
-            reply = self._read_line(self.patience)
-        except BaseException:  # its reply would be taken for the next request's
-            self.stop()
-            raise
-        if reply.endswith(b"\n"):
-            return json.loads(reply)
-        raise TimeoutError if self.stop(grace=1) == -signal.SIGPROF else ChildProcessError
+                raise
+            if reply.endswith(b"\n"):
+                return json.loads(reply)
+            raise TimeoutError if self.stop(grace=1) == -signal.SIGPROF else ChildProcessError
 
     def stop(self, grace: float = 0) -> int | None:
         """End the process; its exit status, its own where it ends within `grace` seconds."""

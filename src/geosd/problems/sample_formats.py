@@ -1,34 +1,31 @@
-r"""Samples in the files of other evaluation programs: lm-eval 0.4 and lighteval 0.13.
+"""Samples in the files of lm-eval 0.4, as rows of a response each, and back.
 
 lm-eval (`--log_samples`) writes `samples_<task>_<date>.jsonl`, a line for each problem and filter,
-with the responses in `resps`. lighteval writes `details_<task>|<shots>_<date>.parquet`, a row for
-each problem, with the responses in `model_response`. Here a row is one response: `benchmark`,
-`problem_id`, `sample`, `question`, `gold`, `response`, `finish_reason` where it is known, and
-`verdicts`, what the file says of the problem by each of its metrics.
+with the responses in `resps`. Here a row is one response: `benchmark`, `problem_id`, `sample`,
+`question`, `gold`, `response`, `finish_reason` where it is known, and `verdicts`, what the file
+says of the problem by each of its metrics.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-import pyarrow
-import pyarrow.parquet
 from pydantic import TypeAdapter
 
-from geosd.files import DamagedFileError, atomic_write, write_text
+from geosd.files import write_text
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.records import Problem
 from geosd.problems.sources.jsonl import MARK
 
-Format = Literal["rows", "lm-eval", "lighteval"]
+Format = Literal["rows", "lm-eval"]
 Row = dict[str, Any]
-_NAME = re.compile(r"(?:samples|details)_(.+?)(?:\|\d+)?_[^_]+")
-_MEANS = re.compile(r"avg@|pass@(?:1\b|k:k=1\b)")
+_NAME = re.compile(r"samples_(.+)_[^_]+")
+_MEANS = re.compile(r"avg@|pass@1\b")
 """Metrics of several responses that are the share of right ones."""
 
 
@@ -45,47 +42,14 @@ class _LmEval:
     finish_reason: list[str | None] | None = None
 
 
-@dataclass(frozen=True)
-class _Doc:
-    query: str
-    choices: list[str]
-    gold_index: int | list[int]
-    id: str | None = None
-    specific: Any = None
+_line = TypeAdapter(_LmEval)
 
 
-@dataclass(frozen=True)
-class _Response:
-    text: list[str]
+def responses(row: Any, path: Path, problems: Mapping[Any, Problem]) -> list[Row]:
+    """The responses of a line of lm-eval or of geosd; a row of another kind is one itself.
 
-
-@dataclass(frozen=True)
-class _Lighteval:
-    """What is read of a row of lighteval's details."""
-
-    doc: _Doc
-    model_response: _Response
-    metric: dict[str, Any] = field(default_factory=dict)
-
-
-_line, _details = TypeAdapter(_LmEval), TypeAdapter(_Lighteval)
-
-
-def read_details(path: Path) -> list[Row]:
-    """The rows of a parquet file; DamagedFileError if it is none."""
-    try:
-        return pyarrow.parquet.read_table(path).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DamagedFileError(
-            f"{path}: no parquet file that can be read: {error}.\nHint: fetch or write it again."
-        ) from error
-
-
-def responses(row: Any, path: Path, number: int, problems: Mapping[Any, Problem]) -> list[Row]:
-    """The responses of a row of any of the formats; a row of another kind is one response itself.
-
-    `number` is the row's, from 1; `problems` by benchmark and id are those of samples of geosd,
-    which hold no right answer. ValueError if a row is not as its format has it.
+    `problems` by benchmark and id are those of samples of geosd, which hold no right answer.
+    ValueError if a row is not as its format has it.
     """
     name = _NAME.fullmatch(path.stem)
     head = {"benchmark": name[1] if name else path.stem}
@@ -96,16 +60,6 @@ def responses(row: Any, path: Path, number: int, problems: Mapping[Any, Problem]
         head["question"] = arguments.get("gen_args_0", {}).get("arg_0")
         texts, ends = [text for of_request in line.resps for text in of_request], line.finish_reason
         metrics = {f"{k},{line.filter}": v for k, v in row.items() if k != "doc_id"}
-    elif isinstance(row, dict) and "model_response" in row:
-        details = _details.validate_python(row)
-        doc, texts = details.doc, details.model_response.text
-        indices = doc.gold_index if isinstance(doc.gold_index, list) else [doc.gold_index]
-        if len(indices) != 1 or not 0 <= indices[0] < len(doc.choices):
-            raise ValueError(f"gold_index is {doc.gold_index}; expected one of choices")
-        head |= {"problem_id": doc.id or str(number - 1), "gold": _gold(doc.choices[indices[0]])}
-        head["question"] = doc.query
-        ends = doc.specific.get("finish_reason") if isinstance(doc.specific, dict) else None
-        metrics = details.metric
     elif isinstance(row, dict) and {"benchmark", "problem_id", "text"} <= row.keys():
         problem = problems.get((row["benchmark"], row["problem_id"]))
         if problem is None:
@@ -147,7 +101,7 @@ def _problem(row: Row, place: int = 0) -> tuple[Any, Any]:
 def mark_disagreements(rows: Sequence[Row]) -> tuple[list[str], int]:
     """Where a file's own verdicts and ours differ, in words, and how many were compared.
 
-    A verdict of lm-eval or lighteval is about a problem, and is compared with the share of its
+    A verdict of lm-eval is about a problem, and is compared with the share of its
     responses that are right: of one response any metric is, of several an average alone. Rows in
     question get `disagrees`, the names of these verdicts.
     """
@@ -177,28 +131,22 @@ def mark_disagreements(rows: Sequence[Row]) -> tuple[list[str], int]:
     return words, compared
 
 
-def write(form: Format, rows: Sequence[Row], folder: Path, date: str) -> list[Path]:
-    """Write graded rows as lm-eval or lighteval do, a file a benchmark; the files.
+def write_lm_eval(rows: Sequence[Row], folder: Path, date: str) -> list[Path]:
+    """Write graded rows as lm-eval does, a file a benchmark; the files.
 
     `date` is that of the files' names, as `2026-01-31T12-00-00.000000`. A problem's metric is the
     share of its responses that are right.
     """
-    benchmarks: dict[str, dict[Any, list[Row]]] = {}
+    benchmarks: dict[str, dict[str, list[Row]]] = {}
     for place, row in enumerate(rows):
         benchmark, problem = _problem(row, place)
         of_benchmark = benchmarks.setdefault(benchmark or "samples", {})
         of_benchmark.setdefault(str(problem), []).append(row)
     files = []
     for benchmark, problems in benchmarks.items():
-        if form == "lm-eval":
-            files.append(folder / f"samples_{benchmark}_{date}.jsonl")
-            lines = (json.dumps(line) + "\n" for line in _lm_eval_lines(problems))
-            write_text(files[-1], "".join(lines))
-        else:
-            files.append(folder / f"details_{benchmark}|0_{date}.parquet")
-            table = pyarrow.Table.from_pylist([*_lighteval_rows(benchmark, problems)])
-            with atomic_write(files[-1]) as temporary:
-                pyarrow.parquet.write_table(table, temporary)
+        files.append(folder / f"samples_{benchmark}_{date}.jsonl")
+        lines = (json.dumps(line) + "\n" for line in _lm_eval_lines(problems))
+        write_text(files[-1], "".join(lines))
     return files
 
 
@@ -228,25 +176,4 @@ def _lm_eval_lines(problems: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
             name: fmean(row["correct"] for row in members),
             "problem_id": problem,
             "finish_reason": [row.get("finish_reason") for row in members],
-        }
-
-
-def _lighteval_rows(benchmark: str, problems: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    for problem, members in problems.items():
-        first, share = members[0], fmean(row["correct"] for row in members)
-        yield {
-            "doc": {
-                "query": first.get("question") or "",
-                "choices": [first["gold"]],
-                "gold_index": 0,
-                "id": problem,
-                "task_name": f"{benchmark}|0",
-                "num_samples": len(members),
-                "specific": {"finish_reason": [row.get("finish_reason") for row in members]},
-            },
-            "metric": {f"avg@n:n={len(members)}": share},
-            "model_response": {
-                "input": first.get("question") or "",
-                "text": [row["response"] or "" for row in members],
-            },
         }

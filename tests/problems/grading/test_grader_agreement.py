@@ -19,7 +19,7 @@ def agreement(root):
 @pytest.fixture(scope="module")
 def graded(agreement, shared_data):
     rows = agreement.read(shared_data / "grading" / "graded_responses.jsonl")
-    with TypedGrader(workers=2) as pool:
+    with TypedGrader() as pool:
         return agreement.grade_rows(rows, pool)
 
 
@@ -39,7 +39,7 @@ def test_every_disagreement_has_a_category_and_stands_in_the_document(agreement,
 @pytest.mark.slow
 def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, shared_data, root):
     rows = agreement.read(shared_data / "grading" / "equivalence_pairs.jsonl")
-    with TypedGrader(workers=2, seconds=30) as pool:
+    with TypedGrader(seconds=30) as pool:
         pairs = agreement.grade_pairs(rows, pool)
     document = (root / "analysis/grader_agreement.md").read_text(encoding="utf-8")
     assert agreement.by_family(pairs) in document
@@ -48,7 +48,7 @@ def test_the_equivalence_pairs_that_fail_are_those_of_the_document(agreement, sh
 
 def test_every_gold_of_math_500_is_right_when_a_response_repeats_it(agreement, shared_data):
     golds = [row["answer"] for row in agreement.read(shared_data / "bench" / "math500.jsonl")]
-    with TypedGrader(workers=1, seconds=30) as pool:
+    with TypedGrader(seconds=30) as pool:
         missed = [
             gold
             for gold in golds

@@ -307,7 +307,7 @@ WRITTEN = {
 
 @pytest.fixture(scope="module")
 def pool():
-    with TypedGrader(workers=1, seconds=30) as pool:
+    with TypedGrader(seconds=30) as pool:
         yield pool
 
 

@@ -21,7 +21,7 @@ class Untouchable:
 
 @pytest.fixture(scope="module")
 def pool():
-    with TypedGrader(workers=1, seconds=30) as pool:
+    with TypedGrader(seconds=30) as pool:
         yield pool
 
 

@@ -22,17 +22,16 @@ ENDLESS = r"\sqrt{2}+10^{10^{10}}"
 
 
 def started(pool):
-    """The pool, with its processes running: starting them is not part of any limit."""
-    for worker in pool._workers:
-        worker.start()
+    """The grader, with its process running: starting it is not part of any limit."""
+    pool._process.start()
     return pool
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hostile", [ENDLESS, r"\sqrt{2}+9^{9^{9^9}}"])
 def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
-    with started(TypedGrader(workers=1, seconds=0.5)) as pool:
-        worker = pool._workers[0]
+    with started(TypedGrader(seconds=0.5)) as pool:
+        worker = pool._process
         process = worker.process
         before = os.times()
         assert grade_answer(hostile, r"\sqrt{2}", pool).reason == "timeout"
@@ -44,19 +43,19 @@ def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
 
 @pytest.mark.slow
 def test_a_pause_of_the_machine_is_no_verdict():
-    with started(TypedGrader(workers=1, seconds=0.5)) as pool:
-        paused = pool._workers[0].process
+    with started(TypedGrader(seconds=0.5)) as pool:
+        paused = pool._process.process
         os.kill(paused.pid, signal.SIGSTOP)
         threading.Timer(2, os.kill, [paused.pid, signal.SIGCONT]).start()
         assert pool.compare("x+1", "1+x") == "correct"
-        assert pool._workers[0].process is paused
+        assert pool._process.process is paused
 
 
 @pytest.mark.slow
 def test_a_process_that_never_answers_is_not_waited_for_without_end():
-    with started(TypedGrader(workers=1, seconds=5)) as pool:
-        pool._workers[0].patience = 0.5
-        os.kill(pool._workers[0].process.pid, signal.SIGSTOP)
+    with started(TypedGrader(seconds=5)) as pool:
+        pool._process.patience = 0.5
+        os.kill(pool._process.process.pid, signal.SIGSTOP)
         assert pool.compare("x+1", "1+x") == "crash"
 
 
@@ -88,20 +87,20 @@ def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
         opening, closing = draw.choice(shapes)
         depth = round(math.exp(draw.uniform(math.log(11), math.log(100))))
         answers.add(opening * depth + str(draw.randint(2, 99)) + closing * depth)
-    with started(TypedGrader(workers=1)) as pool:
-        worker = pool._workers[0].process
+    with started(TypedGrader()) as pool:
+        worker = pool._process.process
         start = time.process_time()
         for answer in sorted(answers):
             assert not grade_answer(answer, r"\frac{1}{3}", pool).correct
         assert time.process_time() - start < 10
-        assert pool._workers[0].process is worker  # none was ended by its limit
+        assert pool._process.process is worker  # none was ended by its limit
         assert grade_answer("(" * 45 + r"\frac{1}{3}" + ")" * 45, r"\frac{1}{3}", pool).correct
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_during_a_comparison_is_a_crash():
-    with started(TypedGrader(workers=1, seconds=20)) as pool:
-        end = threading.Timer(0.3, os.kill, [pool._workers[0].process.pid, signal.SIGSEGV])
+    with started(TypedGrader(seconds=20)) as pool:
+        end = threading.Timer(0.3, os.kill, [pool._process.process.pid, signal.SIGSEGV])
         end.start()
         assert pool.compare(r"\sqrt{2}", ENDLESS) == "crash"
         assert pool.compare("x+1", "1+x") == "correct"
@@ -109,16 +108,16 @@ def test_a_process_that_dies_during_a_comparison_is_a_crash():
 
 @pytest.mark.slow
 def test_a_process_that_died_before_a_comparison_is_replaced():
-    with started(TypedGrader(workers=1, seconds=20)) as pool:
-        pool._workers[0].process.kill()
-        pool._workers[0].process.wait()
+    with started(TypedGrader(seconds=20)) as pool:
+        pool._process.process.kill()
+        pool._process.process.wait()
         assert pool.compare("x+1", "1+x") == "correct"
 
 
 @pytest.mark.slow
 def test_many_threads_get_their_own_answers():
     pairs = [(f"x+{n}", f"{n + n % 2}+x") for n in range(40)]
-    with TypedGrader(workers=2, seconds=30) as pool, ThreadPoolExecutor(8) as threads:
+    with TypedGrader(seconds=30) as pool, ThreadPoolExecutor(8) as threads:
         outcomes = list(threads.map(lambda pair: pool.compare(*pair), pairs))
     assert outcomes == ["correct", "wrong answer"] * 20
 
@@ -126,7 +125,7 @@ def test_many_threads_get_their_own_answers():
 def test_without_math_verify_the_error_says_what_needs_it(monkeypatch, tmp_path):
     (tmp_path / "math_verify.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    with TypedGrader(workers=1, seconds=30) as pool:
+    with TypedGrader(seconds=30) as pool:
         assert grade_answer("7", "7", pool).correct
         assert grade_answer("East", "east", pool).correct
         with pytest.raises(
@@ -136,7 +135,7 @@ def test_without_math_verify_the_error_says_what_needs_it(monkeypatch, tmp_path)
 
 
 def test_a_request_is_sent_once_again_and_not_forever(monkeypatch):
-    worker = TypedGrader(workers=1, seconds=5)._workers[0]
+    worker = TypedGrader(seconds=5)._process
     sent = []
     monkeypatch.setattr(worker, "_send", lambda request: sent.append(request) or False)
     monkeypatch.setattr(worker, "_read_line", lambda seconds: b"")
@@ -163,9 +162,9 @@ def test_a_pool_forgets_outcomes_beyond_a_number(monkeypatch):
         assert compared[-1] == "0" and len(compared) == REMEMBERED + 2
 
 
-def test_a_pool_of_nothing_is_refused():
+def test_no_time_for_a_formula_is_refused():
     with pytest.raises(ValueError, match="Hint"):
-        TypedGrader(workers=0)
+        TypedGrader(seconds=0)
 
 
 def test_in_a_worker_sympy_reads_numbers_and_no_other_text(monkeypatch):

@@ -113,7 +113,7 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
 
 
 def compare(gold: str, answer: str) -> Reason:
-    """Compare an answer with the gold answer in a worker; ImportError without math-verify."""
+    """Compare an answer with the gold answer, formulas too; ImportError without math-verify."""
     reason = compare_exactly(gold, answer)
     if reason is not None:
         return reason

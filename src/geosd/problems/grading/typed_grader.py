@@ -1,16 +1,15 @@
-r"""Judge answers of the paper's benchmarks: numbers and words here, formulas in workers.
+r"""Judge answers of the paper's benchmarks: numbers and words here, formulas in another process.
 
 An integer gold (DAPO-Math, AIME, AMC, most of MATH-500) is compared as an integer, exactly. Any
 other gold is compared as a word, as an exact number, and then by math-verify. docs/problems.md has
 the conventions and how often they agree with published verdicts.
 
-A formula can be one that no computer finishes, and sympy will try. So formulas are compared in
-limited processes.
+A formula can be one that no computer finishes, and sympy will try. So formulas are compared in a
+limited process.
 """
 
 import contextlib
 import functools
-import queue
 
 from geosd.problems.grading import Verdict, answer_comparison
 from geosd.problems.grading.answer_comparison import GraderMode, compare_exactly, is_integer
@@ -25,7 +24,7 @@ LONGEST_ANSWER = 2000
 # Of processor time. The slowest comparison of 3,763 published responses takes 0.7; docs/problems.md
 # has what an evaluation of endless answers costs.
 LIMIT_SECONDS = 2.0
-# Outcomes that a pool keeps: samples of a problem repeat each other, and a long training must not
+# Outcomes that a grader keeps: samples of a problem repeat each other, and a long training must not
 # grow by them.
 REMEMBERED = 4096
 MEGABYTES = 4096
@@ -38,9 +37,8 @@ class MissingMathError(RuntimeError):
 class TypedGrader(contextlib.AbstractContextManager):
     r"""Grader of the paper's benchmarks: the type of a gold answer chooses the comparison.
 
-    Formulas are compared by `workers` processes, each for `seconds` of processor time at most,
-    which start when they are first needed: integers, fractions and words start none. Any thread may
-    ask.
+    Formulas are compared by a process, each for `seconds` of processor time at most, which starts
+    when it is first needed: integers, fractions and words start none. Any thread may ask.
 
     Example:
         >>> with TypedGrader() as grader:
@@ -48,18 +46,12 @@ class TypedGrader(contextlib.AbstractContextManager):
         'correct'
     """
 
-    def __init__(self, workers: int = 1, seconds: float = LIMIT_SECONDS) -> None:
-        if workers < 1 or seconds <= 0:
+    def __init__(self, seconds: float = LIMIT_SECONDS) -> None:
+        if seconds <= 0:
             raise ValueError(
-                f"{workers} workers with {seconds} seconds each; allowed are at least 1 worker and"
-                " more than 0 seconds.\nHint: 2 seconds are the default."
+                f"{seconds} seconds for a formula; allowed is more than 0.\nHint: the default is 2."
             )
-        self._workers = [
-            LimitedProcess(__name__, seconds, patience=30 * seconds + 30) for _ in range(workers)
-        ]
-        self._idle: queue.SimpleQueue[LimitedProcess] = queue.SimpleQueue()
-        for worker in self._workers:
-            self._idle.put(worker)
+        self._process = LimitedProcess(__name__, seconds, patience=30 * seconds + 30)
         self._outcome = functools.lru_cache(REMEMBERED)(self._compare)
 
     def __call__(self, response: str, gold: str) -> Verdict:
@@ -67,7 +59,7 @@ class TypedGrader(contextlib.AbstractContextManager):
         return grade_response(response, gold, self)
 
     def compare(self, gold: str, answer: str) -> Reason:
-        """Compare an answer with the gold answer in a worker; MissingMathError if it cannot."""
+        """Compare an answer with the gold in the process; MissingMathError if it cannot."""
         outcome = self._outcome(gold, answer)
         if outcome is None:
             raise MissingMathError(
@@ -78,27 +70,28 @@ class TypedGrader(contextlib.AbstractContextManager):
         return outcome
 
     def close(self) -> None:
-        """End the worker processes of this grader."""
-        for worker in self._workers:
-            worker.stop()
+        """End the process of this grader."""
+        self._process.stop()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def _compare(self, gold: str, answer: str) -> Reason | None:
-        worker = self._idle.get()
         try:
-            return worker.ask(gold, answer)
+            return self._process.ask(gold, answer)
         except TimeoutError:
             return "timeout"
         except ChildProcessError:
             return "crash"
-        finally:
-            self._idle.put(worker)
 
 
 def grade_response(
-    response: str, gold: str, pool: TypedGrader, *, grader: GraderMode = "auto", guess: bool = False
+    response: str,
+    gold: str,
+    typed: TypedGrader,
+    *,
+    grader: GraderMode = "auto",
+    guess: bool = False,
 ) -> Verdict:
     """Judge a response by the final answer that it states and by the gold answer's type.
 
@@ -109,11 +102,11 @@ def grade_response(
     if len(response) > LONGEST_RESPONSE or len(gold) > LONGEST_ANSWER:
         return Verdict(None, False, "unreadable")
     answer = extract_answer(response, guess=guess)
-    return grade_answer(answer or "", gold, pool, grader=grader)
+    return grade_answer(answer or "", gold, typed, grader=grader)
 
 
 def grade_answer(
-    answer: str, gold: str, pool: TypedGrader, *, grader: GraderMode = "auto"
+    answer: str, gold: str, typed: TypedGrader, *, grader: GraderMode = "auto"
 ) -> Verdict:
     """Judge an extracted answer; one above `LONGEST_ANSWER` is unreadable."""
     if not answer.strip():
@@ -123,12 +116,12 @@ def grade_answer(
     reason = compare_exactly(gold, answer)
     if reason is None:
         undecided = is_integer(gold) and grader != "symbolic"
-        reason = "unreadable" if undecided else pool.compare(gold, answer)
+        reason = "unreadable" if undecided else typed.compare(gold, answer)
     return Verdict(answer, reason == "correct", reason)
 
 
 def _compare(gold: str, answer: str) -> Reason | None:
-    """The comparison in a worker; None where math-verify is not installed."""
+    """The comparison in the process; None where math-verify is not installed."""
     try:
         return answer_comparison.compare(gold, answer)
     except ImportError:
