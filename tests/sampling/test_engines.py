@@ -56,11 +56,6 @@ def test_the_record_of_transformers_says_version_and_rows(model, tmp_path):
     assert record["engine"] == "transformers" and record["rows"] == 3 and record["version"]
 
 
-def test_an_unknown_engine_is_refused(model, tmp_path):
-    with pytest.raises(ValueError, match=r"'sglang' is no engine(.|\n)*transformers, vllm"):
-        build_sampler({**LAPTOP, "engine": "sglang"}, tmp_path, ENCODING, model=model)
-
-
 def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
     model, tmp_path, monkeypatch
 ):

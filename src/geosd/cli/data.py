@@ -39,13 +39,7 @@ def fetch(
         lock: Remembers hashes from the first fetch on; commit it.
     """
     settings = settings_of("fetch", resolve(load(params), study))
-    entries = load_catalogue(settings["source"])
-    if settings["raw"] is None and entries:
-        raise ValueError(
-            f"data.raw is null, but {settings['source']} is made from raw files.\nHint: name the"
-            " folder where they are to be put; docs/problems.md says what they hold."
-        )
     files = {}
-    for entry in tqdm(entries, desc="raw files", unit="file"):
+    for entry in tqdm(load_catalogue(settings["source"]), desc="raw files", unit="file"):
         files[entry.name] = fetch_file(entry, Path(settings["raw"]), lock)
     write_json(out / "raw.json", files)

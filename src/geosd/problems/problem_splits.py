@@ -51,14 +51,8 @@ def generate_splits(
     kind is in distribution, as training and selection problems are; each has the `name` of its
     benchmark. Settings are those of `draw_splits`; `purpose` keeps the draws apart from those of
     other generators with the same seed. The card counts draws and holds the worked solutions.
-    ValueError if a benchmark has too few questions, or the whole of one is wanted: a generated one
-    has no end.
+    ValueError if a benchmark has too few questions.
     """
-    if settings["test_per_benchmark"] is None:
-        raise ValueError(
-            "data.test_per_benchmark is null, the whole benchmark; generated problems have no"
-            " end.\nHint: set a number."
-        )
     seen: set[str] = set()
     counts: dict[str, dict[str, int]] = {}
     solutions: dict[str, str] = {}

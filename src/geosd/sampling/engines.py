@@ -49,7 +49,6 @@ def build_sampler(
         progress: What the progress bar says; None shows none.
 
     Raises:
-        ValueError: There is no such engine.
         ModuleNotFoundError: The engine is vllm, and it is not installed.
     """
     engine, options = settings["engine"], {k: v for k, v in settings.items() if k != "engine"}
@@ -64,11 +63,6 @@ def build_sampler(
             rows=options["sequences"],
             compiled=options.get("compile", False),
             progress=progress,
-        )
-    if engine != "vllm":
-        raise ValueError(
-            f"{engine!r} is no engine; allowed are transformers, vllm.\nHint: rollout.engine in"
-            " params.yaml."
         )
     require_vllm()
     if model is None and torch.cuda.is_available():  # no model beside it: vLLM's own share, 0.9

@@ -32,7 +32,6 @@ from geosd.seeds import seed_of
 
 PART_BYTES = 2**31
 """Bytes of weights after which a part of them is sent: what the way holds, not what arrives."""
-LOWEST_TEMPERATURE = 0.01  # vLLM raises any lower temperature to this, and only logs it
 
 
 class VllmSampler(Sampler):
@@ -82,7 +81,7 @@ class VllmSampler(Sampler):
         chunk leaves requests in the engine.
 
         Raises:
-            ValueError: A prompt is too long for the engine, or the temperature too low.
+            ContextError: A prompt and its response are too long for the engine.
             NonFiniteLogitsError: A row of logits has a NaN. vLLM does not look for infinities.
             RuntimeError: The engine gave a request up.
         """
@@ -92,11 +91,6 @@ class VllmSampler(Sampler):
             return
         prompts = [prompt for prompt, _, _ in asked.values()]
         parameters = [self._parameters(sampling, seed, at) for _, seed, at in asked.values()]
-        if 0 < sampling.temperature < LOWEST_TEMPERATURE:
-            raise ValueError(
-                f"temperature {sampling.temperature} is none that vLLM samples at.\nHint: 0 takes"
-                f" the likeliest token; else {LOWEST_TEMPERATURE} is the lowest."
-            )
         longest = max(map(len, prompts))
         check_context(self.engine.context, longest, sampling.max_new_tokens, "the engine")
         if self.weights is not None:

@@ -33,11 +33,6 @@ class DapoMath(DataSource):
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Read the raw files, clean, split."""
-        if settings["raw"] is None:
-            raise ValueError(
-                "data.raw is null; problems of 'dapo-math' are read from a folder.\nHint:"
-                " docs/problems.md says which files it holds."
-            )
         return clean_and_split(read_raw_files(Path(settings["raw"])), settings)
 
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:

@@ -10,24 +10,19 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
 from geosd.files import sha256
-from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.dapo.near_duplicates import find_overlaps
 from geosd.problems.dapo.raw_files import RawProblem
 from geosd.problems.dapo.splits import draw_splits
 from geosd.problems.grading import Grader
-from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.problem_splits import ProblemSplits
-from geosd.problems.sources import DataSource, register
+from geosd.problems.sources import register
+from geosd.problems.sources.dapo_math import DapoMath
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-INSTRUCTION = r"Please reason step by step, and put your final answer within \boxed{}."
 IN_DISTRIBUTION = "train"
 BENCHMARK_NAME = re.compile(r"(?!id$|select_)[\w.-]+")
 
@@ -62,8 +57,8 @@ _VALIDATE = TypeAdapter(OwnProblem).validate_json
 
 
 @register("jsonl")
-class JsonLines(DataSource):
-    """Data source of one's own problems; docs/extending.md.
+class JsonLines(DapoMath):
+    """Data source of one's own problems, put and graded as the paper's; docs/extending.md.
 
     `data.raw` is a file, or a folder with `train.jsonl` and a file for each out-of-distribution
     benchmark, named like it. All other splits are drawn from the one file or from `train.jsonl`.
@@ -73,7 +68,6 @@ class JsonLines(DataSource):
         "Trained on problems that its maker supplied, for research on a training method; judged by"
         " final answers alone. Nothing else about it was measured."
     )
-    reads_raw = True
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of the files' problems, drawn by a hash of question and seed.
@@ -104,14 +98,6 @@ class JsonLines(DataSource):
             "worked_solutions": {name: text for name, text in solutions.items() if name in drawn},
         }
         return replace(splits, card=card)
-
-    def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> ChatPrompts:
-        """Prompts by the model's chat template, which ask for a box."""
-        return ChatPrompts(tokenizer, INSTRUCTION, thinking)
-
-    def grader(self) -> TypedGrader:
-        """Numbers and expressions, by the type of the right answer."""
-        return TypedGrader()
 
 
 def find_files(raw: str | None) -> dict[str, Path]:
