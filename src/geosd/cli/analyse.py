@@ -20,8 +20,8 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     """Analyse a study: score every run from its samples, and read off its drift."""
     job = Job("analyse", params, study)
     settings = job.settings
+    index = prove([runs])
     rows = {Run(row.model, row.variant, row.seed, row.draw): row for row in read_index(runs)}
-    prove([runs])
     expected = set(product(*map(settings.get, ("models", "methods", "seeds"))))
     if other := expected ^ {(run.model, run.variant, run.seed) for run in rows}:
         raise DamagedFileError(
@@ -29,7 +29,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
             f" of models, methods and seeds of study {study}.\n{remake_hint(runs)}"
         )
     tables, inputs = analysed(rows, settings)
-    inputs |= prove([runs])
+    inputs |= index
     for name, table in tables.items():
         with atomic_write(out / f"{name}.csv") as temporary:
             table.to_csv(temporary, index=False)

@@ -41,8 +41,8 @@ def environment(study: str, out: Path, runs: Path | None = None) -> None:
     Raises:
         DamagedManifestError: Names the manifest that is not whole.
     """
-    rows = read_index(runs) if runs else []
     prove([runs] if runs else [])
+    rows = read_index(runs) if runs else []
     # Each folder once: two variants of the same settings are one run.
     folders = {
         folder: step
