@@ -11,9 +11,7 @@ import io
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from generate import Pipeline
 from ruamel.yaml import YAML
@@ -25,30 +23,15 @@ PARAMS = Path("params.yaml")
 NULL = "tag:yaml.org,2002:null"
 
 
-def parsed(words: str) -> dict[str, Any]:
-    """The settings of `training.steps=50 seeds=[0]` as nested mappings.
-
-    Raises:
-        SystemExit: A word is no path and value.
-    """
-    found: dict[str, Any] = {}
-    for word in shlex.split(words):
-        path, equals, value = word.partition("=")
-        *sections, key = path.split(".")
-        if not (equals and key):
-            raise SystemExit(f'{word!r} is no setting.\nHint: as in SET="training.steps=50".')
-        inner = found
-        for section in sections:
-            inner = inner.setdefault(section, {})
-        inner[key] = YAML().load(value)  # 1e-6 is a number
-    return found
-
-
-def edited(text: str, study: str, changes: Mapping[str, Any]) -> str:
+def edited(text: str, study: str, changes: str) -> str:
     """The text of params.yaml with values of a study changed, or added; all else is as it was.
 
+    `changes` are words as in `training.steps=50 seeds=[0]`. A key that is new goes first, before
+    comments on what follows.
+
     Raises:
-        SystemExit: The file has no such study.
+        SystemExit: The file has no such study, a word is no path and value, or a mapping has an
+            anchor: other settings would change with it.
     """
     yaml, written = YAML(), io.StringIO()
     yaml.width, yaml.preserve_quotes = 10**6, True
@@ -58,30 +41,26 @@ def edited(text: str, study: str, changes: Mapping[str, Any]) -> str:
     if study not in params["studies"]:
         names = ", ".join(params["studies"])
         raise SystemExit(f"No study {study!r}.\nHint: params.yaml has {names}.")
-    merge(params["studies"][study], changes)
+    for word in shlex.split(changes):
+        path, equals, value = word.partition("=")
+        *sections, key = path.split(".")
+        if not (equals and key):
+            raise SystemExit(f'{word!r} is no setting.\nHint: as in SET="training.steps=50".')
+        values = params["studies"][study]
+        for section in sections:
+            if not isinstance(values.get(section), CommentedMap):
+                values.insert(0, section, CommentedMap())
+            values = values[section]
+            if anchor := values.anchor.value:
+                raise SystemExit(
+                    f"{section} is shared in params.yaml, as *{anchor}.\nHint: write the values"
+                    " there, in its place."
+                )
+        if key not in values:
+            values.insert(0, key, None)
+        values[key] = YAML().load(value)  # 1e-6 is a number
     yaml.dump(params, written)
     return written.getvalue()
-
-
-def merge(values: CommentedMap, changes: Mapping[str, Any]) -> None:
-    """Change values of a mapping; a key that is new goes first, before comments on what follows.
-
-    Raises:
-        SystemExit: A mapping has an anchor: other settings would change with it.
-    """
-    for name, change in changes.items():
-        value = values.get(name)
-        if isinstance(change, Mapping) and isinstance(value, CommentedMap):
-            if anchor := value.anchor.value:
-                raise SystemExit(
-                    f"{name} is shared in params.yaml, as *{anchor}.\nHint: write the values there,"
-                    " in its place."
-                )
-            merge(value, change)
-        elif name in values:
-            values[name] = change
-        else:
-            values.insert(0, name, change)
 
 
 def call(*command: str) -> None:
@@ -96,7 +75,7 @@ def main(study: str, name: str, changes: str) -> None:
     Raises:
         SystemExit: A setting is none, or a program failed, whose words stand above.
     """
-    text = edited(PARAMS.read_text(encoding="utf-8"), study, parsed(changes))
+    text = edited(PARAMS.read_text(encoding="utf-8"), study, changes)
     own = map(Pipeline.of, YAML(typ="safe", pure=True).load(text)["studies"])
     files = {PARAMS, *(file for each in own for file in (each.file, each.settings, each.lock))}
     before = {file: file.read_bytes() if file.exists() else None for file in files}
