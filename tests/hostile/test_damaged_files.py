@@ -40,7 +40,7 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.evaluation.rank_mass import ProbeRollout
 from geosd.files import sha256, write_json, write_jsonl
-from geosd.problems.dataset_download import CatalogueEntry, answers_sha256
+from geosd.problems.dataset_download import CatalogueEntry
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
@@ -115,18 +115,11 @@ def make_longer_run(folder: Path, draw: random.Random) -> None:
 
 
 def make_raw_files(folder: Path) -> list[CatalogueEntry]:
-    """Two files of a data set, the second one's hash in the lock, and their catalogue."""
+    """A file of a data set and its catalogue."""
     folder.mkdir()
     (folder / "training.txt").write_text("".join(f"What is {n} + 1?\n" for n in range(50)))
-    rows = [{"id": f"r{n}", "problem": f"{n} + 1?", "answer": str(n + 1)} for n in range(30)]
-    (folder / "bench.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    pinned, answers = sha256(folder / "training.txt"), answers_sha256(r["answer"] for r in rows)
-    columns = {name: name for name in rows[0]}
-    checked = {"columns": columns, "rows": len(rows), "answers": answers}
-    return [
-        CatalogueEntry("training.txt", "owner/name", "0", "training.txt", pinned),
-        CatalogueEntry("bench.jsonl", "owner/name", "0", "bench.jsonl", None, **checked),
-    ]
+    pinned = sha256(folder / "training.txt")
+    return [CatalogueEntry("training.txt", "owner/name", "0", "training.txt", pinned)]
 
 
 def tidy(path: Path, name: str, rows: list[tuple]) -> None:
@@ -261,14 +254,13 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         def follow(out: Path) -> None:
             alignment.main(*of_run.values(), base, student, data / "states.jsonl", out, params)
 
-        longer, raw, lock = Path("longer"), Path("data/raw"), Path("data/lock.json")
+        longer, raw = Path("longer"), Path("data/raw")
         make_longer_run(longer, draw)
         kept_of_run = ("steps.csv", *(f"snapshots/step_4.{e}" for e in ENDINGS))
         keep("longer run", *(longer / name for name in (*kept_of_run, "config.json")))
         entries = make_raw_files(raw)
         patch.setattr(data_program, "load_catalogue", lambda source: entries)
-        data_program.fetch(STUDY, Path("raw"), lock, params)
-        keep("raw files", *(raw / entry.name for entry in entries), lock)
+        keep("raw files", *(raw / entry.name for entry in entries))
         validated = Path("rates/scores.csv")
         validated.parent.mkdir()
         of_score = ("select_validation", "ID", "avg@k", 8)
@@ -292,7 +284,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             "longer run": lambda out: early_stop.main(
                 "stops", MODEL, "geosd-steps_4", 0, longer, out, params
             ),
-            "raw files": lambda out: data_program.fetch(STUDY, out, lock, params),
+            "raw files": lambda out: data_program.fetch(STUDY, out, params),
             "rates/scores.csv": lambda out: select_rates.main(
                 "rates", validated, out / "rates.yaml", params
             ),

@@ -20,7 +20,6 @@ from geosd.cli import publish
 from geosd.cli.job import Job
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.objectives.objective import build
-from geosd.problems.dataset_download import CatalogueEntry, WrongFileError, fetch_file
 from geosd.provenance.manifest import read_manifest
 
 _configurations = runpy.run_path(str(Path(__file__).with_name("test_configurations.py")))
@@ -124,19 +123,6 @@ def test_a_restored_file_that_is_not_the_published_one_is_named(root, project, m
     records.write_bytes(gzip.compress(json.dumps(published).encode()))
     with pytest.raises(SystemExit, match=r"(?s)results/quick/runs.csv.*\nHint: "):
         publish.restore("quick")
-
-
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"a": 1}', '{"a": {"sha256": 1}}', "[" * 10**5]
-)
-def test_a_damaged_lock_of_raw_files_is_named(tmp_path, content):
-    (tmp_path / "a").write_text("raw")
-    lock = tmp_path / "lock.json"
-    lock.write_text(content)
-    entry = CatalogueEntry("a", "owner/name", "0", "a", None)
-    with pytest.raises(WrongFileError, match=rf"(?s){lock} is no lock.*\nHint: "):
-        fetch_file(entry, tmp_path, lock)
-    assert lock.read_text() == content
 
 
 def test_the_test_clusters_folder_lies_where_others_cannot_write(root):

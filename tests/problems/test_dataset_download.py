@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from dataclasses import replace
 
 import huggingface_hub
@@ -63,49 +62,23 @@ def hub(tmp_path, monkeypatch):
     return Hub
 
 
-def test_a_file_is_fetched_once_converted_and_remembered(hub, tmp_path):
-    lock = tmp_path / "lock.json"
-    record = fetch_file(ENTRY, tmp_path / "raw", lock)
+def test_a_file_is_fetched_once_and_converted(hub, tmp_path):
+    record = fetch_file(ENTRY, tmp_path / "raw")
     lines = (tmp_path / "raw/bench/small.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"id": "1", "problem": "One?", "answer": "70"},
         {"id": "2", "problem": "Two?", "answer": "27"},
         {"id": "3", "problem": "Three?", "answer": "336"},
     ]
-    fetched = hashlib.sha256(hub.path.read_bytes()).hexdigest()
-    remembered = json.loads(lock.read_text())
-    assert remembered == {ENTRY.name: {"fetched": fetched, "sha256": record["sha256"]}}
+    written = (tmp_path / "raw/bench/small.jsonl").read_bytes()
+    assert record["sha256"] == hashlib.sha256(written).hexdigest()
     hub.network = False
-    assert fetch_file(ENTRY, tmp_path / "raw", lock) == record and len(hub.downloads) == 1
+    assert fetch_file(ENTRY, tmp_path / "raw") == record and len(hub.downloads) == 1
 
 
-def test_the_hub_is_held_to_the_first_fetch(hub, tmp_path):
-    lock = tmp_path / "lock.json"
-    fetch_file(ENTRY, tmp_path / "raw", lock)
-    remembered = json.loads(lock.read_text())[ENTRY.name]["fetched"]
-    shutil.rmtree(tmp_path / "raw")
-    changed = [{**ROWS[0], "question": "Other?"}, *ROWS[1:]]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(changed), hub.path)
-    digest = hashlib.sha256(hub.path.read_bytes()).hexdigest()
-    with pytest.raises(
-        WrongFileError, match=f"(?s)bench/small.jsonl.*{remembered}.*{digest}.*Hint:"
-    ):
-        fetch_file(ENTRY, tmp_path / "raw", lock)
-    assert not (tmp_path / "raw/bench/small.jsonl").exists()
-
-
-def test_a_pinned_hash_goes_before_the_lock(hub, tmp_path):
+def test_a_file_of_another_hash_is_refused(hub, tmp_path):
     with pytest.raises(WrongFileError, match="(?s)bench/small.jsonl.*expected 000.*got.*Hint:"):
-        fetch_file(replace(ENTRY, sha256="0" * 64), tmp_path / "raw", tmp_path / "lock.json")
-
-
-def test_a_file_in_place_that_changed_is_refused(hub, tmp_path):
-    lock = tmp_path / "lock.json"
-    fetch_file(ENTRY, tmp_path / "raw", lock)
-    path = tmp_path / "raw/bench/small.jsonl"
-    path.write_text(path.read_text().replace("One?", "Won?"))
-    with pytest.raises(WrongFileError, match="(?s)as .*lock.json remembers.*Hint:"):
-        fetch_file(ENTRY, tmp_path / "raw", lock)
+        fetch_file(replace(ENTRY, sha256="0" * 64), tmp_path / "raw")
 
 
 def test_another_edition_is_known_by_its_answers(hub, tmp_path):
@@ -117,8 +90,17 @@ def test_another_edition_is_known_by_its_answers(hub, tmp_path):
     with pytest.raises(
         WrongFileError, match="(?s)expected 3 problems whose answers.*another edition"
     ):
-        fetch_file(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+        fetch_file(ENTRY, tmp_path / "raw")
     assert hub.downloads == []
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"id": "1"}', "[" * 10**5])
+def test_a_benchmark_that_holds_no_answers_is_named(hub, tmp_path, content):
+    path = tmp_path / "raw/bench/small.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    with pytest.raises(WrongFileError, match=rf"(?s){path}: no JSON lines .*\nHint: "):
+        fetch_file(ENTRY, tmp_path / "raw")
 
 
 def test_without_network_the_error_says_where_files_go(hub, tmp_path):
@@ -126,7 +108,7 @@ def test_without_network_the_error_says_where_files_go(hub, tmp_path):
     with pytest.raises(
         DownloadError, match=f"(?s)test.parquet of owner/small at {COMMIT}.*data.raw"
     ):
-        fetch_file(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+        fetch_file(ENTRY, tmp_path / "raw")
 
 
 def test_a_column_that_is_not_there_is_named(hub, tmp_path):
@@ -134,13 +116,13 @@ def test_a_column_that_is_not_there_is_named(hub, tmp_path):
     with pytest.raises(
         WrongFileError, match="(?s)row 0 .* has no text, only number, question, answer"
     ):
-        fetch_file(entry, tmp_path / "raw", tmp_path / "lock.json")
+        fetch_file(entry, tmp_path / "raw")
 
 
 def test_an_answer_that_is_no_integer_is_named(hub, tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{**ROWS[0], "answer": "1/2"}]), hub.path)
     with pytest.raises(WrongFileError, match="(?s)row 0 answers '1/2'"):
-        fetch_file(ENTRY, tmp_path / "raw", tmp_path / "lock.json")
+        fetch_file(ENTRY, tmp_path / "raw")
 
 
 def test_the_catalogue_lists_the_files_that_the_source_reads_each_pinned_to_a_commit():
@@ -158,8 +140,5 @@ def test_published_files_in_place_are_what_the_catalogue_says(shared_data, tmp_p
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", no_network)
     for entry in load_catalogue("dapo-math"):
-        fetch_file(entry, shared_data, tmp_path / "lock.json")
-    assert set(json.loads((tmp_path / "lock.json").read_text())) == {
-        str(file) for file in BENCHMARKS.values()
-    }
+        fetch_file(entry, shared_data)
     assert len(read_raw_files(shared_data).training) == 17917

@@ -133,23 +133,13 @@ def alone(scratch: Path) -> Iterator[int]:
         except OSError as error:
             # A file system without locks: the start of a driver has cancelled what was left over.
             if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):
-                here = " ".join(map(str, holders(scratch / "lock"))) or "none that is visible here"
                 raise SystemExit(
-                    f"{scratch}: another process is at work on this, of this machine: {here}.\n"
-                    "Hint: wait for its end. Where a killed Snakemake left it, `kill` ends it with"
-                    " its state saved; its jobs on SLURM, which `squeue --me` shows, `make stop`."
+                    f"{scratch}: another process is at work on this; `fuser {scratch}/lock` names"
+                    " those of this machine.\nHint: wait for its end. Where a killed Snakemake left"
+                    " it, `kill` ends it with its state saved; its jobs on SLURM, which `squeue"
+                    " --me` shows, `make stop`."
                 ) from error
         yield lock.fileno()
-
-
-def holders(lock: Path) -> list[int]:
-    """The other processes of this machine that have a file open, in ascending order."""
-    found = set()
-    for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):  # it has just ended, or is somebody else's
-            if descriptor.samefile(lock):
-                found.add(int(descriptor.parts[2]))
-    return sorted(found - {os.getpid()})
 
 
 def note(scratch: Path, **values: Any) -> None:

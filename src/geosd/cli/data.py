@@ -30,16 +30,10 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     job.write_manifest(out, [Path(settings["raw"])] if source.reads_raw else [], written)
 
 
-def fetch(
-    study: str, out: Path, lock: Path = Path("data.lock.json"), params: Path = Path("params.yaml")
-) -> None:
-    """Fetch the raw files of a study's data set, or check those in place.
-
-    Args:
-        lock: Remembers hashes from the first fetch on; commit it.
-    """
+def fetch(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
+    """Fetch the raw files of a study's data set, or check those in place."""
     settings = settings_of("fetch", resolve(load(params), study))
     files = {}
     for entry in tqdm(load_catalogue(settings["source"]), desc="raw files", unit="file"):
-        files[entry.name] = fetch_file(entry, Path(settings["raw"]), lock)
+        files[entry.name] = fetch_file(entry, Path(settings["raw"]))
     write_json(out / "raw.json", files)

@@ -19,12 +19,7 @@ from geosd.files import DamagedFileError, DamagedLineError, atomic_write
 from geosd.problems import sample_formats
 from geosd.problems.grading import Verdict, judge_response, reason_counts
 from geosd.problems.grading.answer_comparison import GraderMode
-from geosd.problems.grading.typed_grader import (
-    LIMIT_SECONDS,
-    TypedGrader,
-    grade_answer,
-    grade_response,
-)
+from geosd.problems.grading.typed_grader import LIMIT_SECONDS, TypedGrader, grade_response
 from geosd.problems.records import Problem, read_problems
 
 MOST_SHOWN = 20
@@ -38,7 +33,6 @@ def main(
     source: Annotated[Path, tyro.conf.arg(name="in")],
     out: Path,
     grader: GraderMode = "auto",
-    answer_field: str | None = None,
     guess: bool = False,
     seconds: float = LIMIT_SECONDS,
     problems: Path | None = None,
@@ -51,15 +45,13 @@ def main(
         out: The rows with their verdicts, written whole or not at all; of another format a folder.
         grader: `auto` lets each gold's type choose; `symbolic` also compares answers to integer
             golds as formulas.
-        answer_field: A field that holds an extracted answer, judged where the response is null or
-            states none.
         guess: Whether the last formula or number counts where no answer is stated.
         seconds: Limit on comparing one answer as a formula, in seconds of processor time.
         problems: The problems of `samples.jsonl` of geosd, which holds no right answers.
         form: How `out` is written.
     """
     known = {(p.benchmark, p.id): p for p in (read_problems(problems) if problems else ())}
-    rows = sample_formats.merged(_rows(source, answer_field, known))
+    rows = sample_formats.merged(_rows(source, known))
     if not rows:
         raise DamagedFileError(
             f"{source}: no row; expected one JSON object a line.\nHint: run again what writes the"
@@ -68,10 +60,7 @@ def main(
 
     def judge(row: dict[str, Any]) -> Verdict:
         def grade(response: str, gold: str) -> Verdict:
-            verdict = grade_response(response, gold, typed, grader=grader, guess=guess)
-            if verdict.reason == "no answer" and answer_field and row[answer_field]:
-                return grade_answer(row[answer_field], gold, typed, grader=grader)
-            return verdict
+            return grade_response(response, gold, typed, grader=grader, guess=guess)
 
         truncated = row.get(FINISH) == "length"
         return judge_response(row["response"] or "", row["gold"], grade, truncated=truncated)
@@ -100,30 +89,27 @@ def main(
         print(f"and {len(disagreements) - MOST_SHOWN} more: rows with `disagrees`")
 
 
-def _rows(
-    path: Path, answer_field: str | None, problems: Mapping[Any, Problem]
-) -> Iterator[dict[str, Any]]:
-    nullable = ["response"] + ([answer_field] if answer_field else [])
+def _rows(path: Path, problems: Mapping[Any, Problem]) -> Iterator[dict[str, Any]]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 found = sample_formats.responses(json.loads(line), path, problems)
                 for row in found:
-                    _check(row, nullable)
+                    _check(row)
                     json.dumps(row)  # of too many levels nothing can be written
             except (ValueError, RecursionError) as error:
                 raise DamagedLineError(
                     f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
-                    f" (text) and {', '.join(nullable)} (text or null).\nHint: remove or repair the"
-                    " line; nothing was written."
+                    " (text) and response (text or null).\nHint: remove or repair the line; nothing"
+                    " was written."
                 ) from error
             yield from found
 
 
-def _check(row: Any, nullable: list[str]) -> None:
+def _check(row: Any) -> None:
     if not isinstance(row, dict):
         raise ValueError(f"a JSON {type(row).__name__} instead of an object")
-    for field in ("gold", *nullable):
+    for field in ("gold", "response"):
         if field not in row:
             raise ValueError(f"missing {field}")
         if not isinstance(row[field], str) and (field == "gold" or row[field] is not None):

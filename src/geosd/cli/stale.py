@@ -2,9 +2,7 @@
 
 import datetime
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
@@ -15,9 +13,6 @@ from geosd.provenance.code import code_of, digest
 from geosd.provenance.manifest import MANIFEST, read_manifest, write_manifest
 from geosd.provenance.staleness import Current, recorded_code
 from geosd.provenance.workflow_records import record_code
-
-SettingsKey = tuple[Any, ...]
-"""Rule, model, variant and draw, as far as there are any: what `geosd.config.settings` takes."""
 
 
 def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:
@@ -46,23 +41,22 @@ def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("f
 
 
 def current_results(study: Study, figures: Path) -> dict[Path, Current]:
-    """The results of a study, shared ones too, and what would make each of them now."""
-    former = _former(study)
-    return {
-        Path(result): _current(study, key, former.get(result))
-        for result, key in _results(study, figures)
-    }
+    """The results of a study, shared ones too, and what would make each of them now.
 
-
-def _results(study: Study, figures: Path) -> Iterator[tuple[str, SettingsKey]]:
-    """Each result, a folder or a manifest that shares one, and what its settings depend on."""
-    folders, own = RunFolders(study), f"{RESULTS}/{study.name}"
-    yield from folders.jobs().items()
+    Each is a folder, or a manifest that shares one.
+    """
+    folders, own, former = RunFolders(study), f"{RESULTS}/{study.name}", _former(study)
+    jobs = folders.jobs()  # folder -> rule, model, variant and draw, as far as there are any
     for (model, variant, _), folder in folders.alignments().items():
-        yield folder, ("alignment", model, variant)
-    yield f"{own}/runs.{MANIFEST}", ("runs",)
-    yield f"{own}/analyse", ("analyse",)
-    yield f"{figures}/{study.name}/claims.{MANIFEST}", ("claims",)
+        jobs[folder] = ("alignment", model, variant)
+    jobs[f"{own}/runs.{MANIFEST}"] = ("runs",)
+    jobs[f"{own}/analyse"] = ("analyse",)
+    jobs[f"{figures}/{study.name}/claims.{MANIFEST}"] = ("claims",)
+    results = {}
+    for result, (rule, *of_rule) in jobs.items():
+        settings = settings_of(rule, study, *of_rule)
+        results[Path(result)] = Current(settings, code_of(rule, settings), former.get(result))
+    return results
 
 
 def _former(study: Study) -> dict[str, Path]:
@@ -81,12 +75,6 @@ def _former(study: Study) -> dict[str, Path]:
             if getattr(before, step) != getattr(row, step):
                 moved[getattr(row, step)] = Path(getattr(before, step))
     return moved
-
-
-def _current(study: Study, key: SettingsKey, former: Path | None) -> Current:
-    rule, *of_rule = key
-    settings = settings_of(rule, study, *of_rule)
-    return Current(settings, code_of(rule, settings), former)
 
 
 def accept(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:

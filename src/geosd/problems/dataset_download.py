@@ -1,8 +1,4 @@
-"""Raw files of a data set, fetched from the hub as its catalogue `<source>.yaml` pins them.
-
-The lock is a JSON file that remembers the hashes that the catalogue does not know: the first fetch
-writes them, and every later fetch is checked against them. The lock is meant to be committed.
-"""
+"""Raw files of a data set, fetched from the hub as its catalogue `<source>.yaml` pins them."""
 
 import contextlib
 import hashlib
@@ -14,13 +10,12 @@ from pathlib import Path
 
 import pyarrow.parquet
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
-from geosd.files import copy, sha256, write_json, write_text
+from geosd.files import copy, sha256, write_text
 
 
 class WrongFileError(ValueError):
-    """A downloaded file of a data set is not the one that the catalogue or the lock pins."""
+    """A downloaded file of a data set is not the one that the catalogue pins."""
 
 
 class DownloadError(RuntimeError):
@@ -32,8 +27,8 @@ class CatalogueEntry:
     """One file of a data set, as its catalogue pins it on the hub.
 
     It goes to `name` in the folder of raw files, from `file` of the data set repository `repo` at
-    the commit `revision`. `sha256` is None where the first fetch records it; `same` are those of
-    other files with the same rows. `columns` are the repository's names of id, problem and answer
+    the commit `revision`. `sha256` is None where it is not known; `same` are those of other files
+    with the same rows. `columns` are the repository's names of id, problem and answer
     (None keeps the file as is), `integers` says that every answer is one, written 70 for `070`;
     `rows` and `answers` (`answers_sha256`) are checked where they are given.
     """
@@ -63,28 +58,27 @@ def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
     )
 
 
-def fetch_file(entry: CatalogueEntry, raw: Path, lock: Path) -> dict[str, str]:
+def fetch_file(entry: CatalogueEntry, raw: Path) -> dict[str, str]:
     """Download one file of a data set from the hub and check it, or check the one in place.
 
     Returns its `sha256`, and the `repo` and `revision` that it is from, or should be from.
 
     Raises:
-        WrongFileError: A file is not the one that is pinned, or that the lock remembers.
+        WrongFileError: A file is not the one that is pinned.
         DownloadError: The file is neither in place nor in the cache, and there is no network.
     """
     path = raw / entry.name
     if not path.is_file():
         fetched = _download(entry)
-        _check_sha256(entry, "fetched", fetched, entry.sha256, lock)
+        _check_sha256(entry, fetched)
         if entry.columns is None:
             copy(fetched, path)
         else:
             write_text(path, _to_json_lines(entry, fetched))
     if entry.columns is None:
-        _check_sha256(entry, "sha256", path, entry.sha256, lock, entry.same)
+        _check_sha256(entry, path)
     else:
         _check_answers(entry, path)
-        _check_sha256(entry, "sha256", path, None, lock)
     return {"sha256": sha256(path), "repo": entry.repo, "revision": entry.revision}
 
 
@@ -118,48 +112,15 @@ def _download(entry: CatalogueEntry) -> Path:
         ) from error
 
 
-def _check_sha256(
-    entry: CatalogueEntry,
-    kind: str,
-    path: Path,
-    pinned: str | None,
-    lock: Path,
-    same: tuple[str, ...] = (),
-) -> None:
-    """Check a file's hash against the pin, or the lock; record the hash where neither has one."""
+def _check_sha256(entry: CatalogueEntry, path: Path) -> None:
+    """Hold a file of the hub to its pinned hash, where there is one."""
     got = sha256(path)
-    if pinned is not None:
-        if got not in (pinned, *same):
-            raise _mismatch(entry, path, pinned, got)
-        return
-    known = _read_lock(lock)
-    hashes = known.setdefault(entry.name, {})
-    if kind not in hashes:
-        hashes[kind] = got
-        write_json(lock, known)
-    elif hashes[kind] != got:
-        raise _mismatch(entry, path, f"{hashes[kind]} (as {lock} remembers)", got)
-
-
-def _read_lock(lock: Path) -> dict[str, dict[str, str]]:
-    """The hashes that a lock remembers, by the name of the file."""
-    if not lock.exists():
-        return {}
-    try:
-        return TypeAdapter(dict[str, dict[str, str]]).validate_json(lock.read_bytes(), strict=True)
-    except ValidationError as error:
+    if entry.sha256 is not None and got not in (entry.sha256, *entry.same):
         raise WrongFileError(
-            f"{lock} is no lock of raw files: {error.errors()[0]['msg']}.\nHint: take it from git"
-            " again; where it was never committed, remove it, and the next fetch writes it anew."
-        ) from error
-
-
-def _mismatch(entry: CatalogueEntry, path: Path, expected: str, got: str) -> WrongFileError:
-    return WrongFileError(
-        f"{entry.name} ({path}): SHA-256 expected {expected}, got {got}.\nHint: remove the file and"
-        " fetch it again; if you mean to use another one, pin it in the source's catalogue or"
-        " remove its line from the lock, and say so in your report."
-    )
+            f"{entry.name} ({path}): SHA-256 expected {entry.sha256}, got {got}.\nHint: remove the"
+            " file and fetch it again; if you mean to use another one, pin it in the source's"
+            " catalogue, and say so in your report."
+        )
 
 
 def _to_json_lines(entry: CatalogueEntry, path: Path) -> str:
