@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -57,11 +56,10 @@ def draw_cipher(rng: random.Random) -> GeneratedProblem:
     return GeneratedProblem(question, word, f"Answer: {word}")
 
 
-def draw_calculation(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
-    """A word problem; its solution is the calculation and the answer, as in the examples."""
+def draw_answered(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
+    """A word problem; its solution is the answer alone."""
     problem = draw_story(kind, rng)
-    steps = re.findall(r"^Then (.*)\.$", str(problem.solution), re.MULTILINE)
-    return replace(problem, solution="\n".join([*steps, f"Answer: {problem.answer}"]))
+    return replace(problem, solution=f"Answer: {problem.answer}")
 
 
 def lines(count: int, drawn: Callable[[int], GeneratedProblem]) -> str:
@@ -79,11 +77,11 @@ def main(folder: Annotated[Path, tyro.conf.Positional], seed: int = 0) -> None:
 
     def mixed(number: int) -> GeneratedProblem:
         cipher = number % 4 < CIPHERS_OF_FOUR
-        return draw_cipher(rng) if cipher else draw_calculation(IN_DISTRIBUTION, rng)
+        return draw_cipher(rng) if cipher else draw_answered(IN_DISTRIBUTION, rng)
 
     write_text(folder / "train.jsonl", lines(TRAIN, mixed))
     for kind in OUT_OF_DISTRIBUTION:
-        of_kind = lines(BENCHMARK, lambda _, kind=kind: draw_calculation(kind, rng))
+        of_kind = lines(BENCHMARK, lambda _, kind=kind: draw_answered(kind, rng))
         write_text(folder / f"{kind.name}.jsonl", of_kind)
 
 
