@@ -25,9 +25,8 @@ from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
-from geosd.problems.search.documents import SearchCorpus, WideCorpus
+from geosd.problems.search.documents import FAIL, PASS, SearchCorpus, WideCorpus
 from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
-from geosd.problems.search.policies import FAIL, PASS
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of

@@ -18,9 +18,8 @@ import numpy as np
 import tyro
 from scipy.stats import binom
 
-from geosd.problems.search.documents import BLIND
+from geosd.problems.search.documents import BLIND, Policy
 from geosd.problems.search.equations import EVEN, MODULUS, SEARCH, Benchmark, bands
-from geosd.problems.search.policies import Policy
 from geosd.reporting.tables import markdown_table
 
 TRIED_SX = (np.arange(1 << MODULUS)[:, None] >> np.arange(MODULUS)) % 2 == 1

@@ -21,9 +21,8 @@ import tyro
 from scipy.stats import binom
 from search_policies import TEMPERATURE, TOP_P, Reached, mean
 
-from geosd.problems.search.documents import WIDE_BLIND
+from geosd.problems.search.documents import WIDE_BLIND, Policy
 from geosd.problems.search.equations import COMMON, MODULUS, WIDE, Benchmark
-from geosd.problems.search.policies import Policy
 from geosd.reporting.tables import markdown_table
 
 Counts = tuple[int, ...]

@@ -11,8 +11,7 @@ from torch import nn
 from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import named_weights
 from geosd.models.tiny_architectures import random_model
-from geosd.sampling.vllm_engine import StartedEngine, start_engine
-from geosd.sampling.vllm_sampler import VllmSampler
+from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler, start_engine
 
 PROMPTS, PROMPT, RESPONSE = 4, 64, 32
 """How many prompts of how many tokens, and tokens sampled for each."""

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from geosd.models.architectures import Architecture
-from geosd.sampling.vllm_engine import StartedEngine
+from geosd.sampling.vllm_sampler import StartedEngine
 
 TINY = Architecture("tiny", "qwen3", 2, 64, 96, 4, 2, 32, 128, tied=True)
 

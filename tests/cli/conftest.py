@@ -14,9 +14,8 @@ from geosd.cli import base, data, evaluate, pool, train
 from geosd.cli.forkserver import PRELOADED
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.documents import BLIND
+from geosd.problems.search.documents import BLIND, search
 from geosd.problems.search.equations import Question
-from geosd.problems.search.policies import search
 
 ROOT = Path(__file__).parents[2]
 LAUNCHED = (*PRELOADED, "geosd.cli.train", "accelerate.commands.launch", "torch.distributed.run")

@@ -11,7 +11,7 @@ import yaml
 
 from geosd.cli import doctor
 from geosd.config import load, resolve
-from geosd.prerequisites.packages import locked_versions
+from geosd.prerequisites.machine import locked_versions
 
 MODEL = "qwen3-8b"
 RAW = "train/dapo-math-17k.parquet bench/aime24.jsonl bench/aime25.jsonl bench/amc23.jsonl"

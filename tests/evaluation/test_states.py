@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from geosd.evaluation.rank_mass import ProbeRollout, top_tokens
-from geosd.evaluation.state_survey import gradient_norms, survey_states
+from geosd.evaluation.states import ProbeRollout, gradient_norms, survey_states, top_tokens
 from geosd.files import read_jsonl, write_jsonl
 from geosd.models.tiny_architectures import build
 

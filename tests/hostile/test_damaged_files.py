@@ -38,7 +38,7 @@ from geosd.cli import (
 from geosd.cli import data as data_program
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
-from geosd.evaluation.rank_mass import ProbeRollout
+from geosd.evaluation.states import ProbeRollout
 from geosd.files import sha256, write_json, write_jsonl
 from geosd.problems.dataset_download import CatalogueEntry
 from geosd.problems.records import PooledSolutions, Problem, Sample

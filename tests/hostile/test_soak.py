@@ -25,9 +25,8 @@ from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import random_model
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.documents import BLIND, VOCABULARY
+from geosd.problems.search.documents import BLIND, VOCABULARY, search
 from geosd.problems.search.equations import SEARCH, draw_question
-from geosd.problems.search.policies import search
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.run import RunInputs, assemble_run, training_arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.prerequisites.packages import (
+from geosd.prerequisites.machine import (
     check_lock,
     check_package,
     locked_versions,

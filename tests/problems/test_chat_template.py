@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from geosd.problems import chat_template
-from geosd.problems.chat_prompts import ChatPrompts
-from geosd.problems.chat_template import ChatTemplateError, render
+from geosd.problems import chat_prompts
+from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render
 from geosd.problems.limited_process import LimitedProcess
 
 TURNS = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two \ud800 \n"}]
@@ -35,9 +34,9 @@ HOSTILE = {
 @pytest.fixture(scope="module", autouse=True)
 def process():
     """A process with a limit of two seconds; what ends it is followed by the next one."""
-    quick = LimitedProcess("geosd.problems.chat_template", seconds=2, patience=120)
+    quick = LimitedProcess("geosd.problems.chat_prompts", seconds=2, patience=120)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chat_template, "_PROCESS", quick)
+        patch.setattr(chat_prompts, "_PROCESS", quick)
         yield quick
     quick.stop()
 

@@ -16,9 +16,8 @@ from geosd.problems.miniature import (
     build_tokenizer,
     is_held_out,
 )
-from geosd.problems.search.documents import BLIND, VOCABULARY
+from geosd.problems.search.documents import BLIND, VOCABULARY, search
 from geosd.problems.search.equations import SEARCH, draw_question
-from geosd.problems.search.policies import search
 from geosd.problems.sources import get_data_source
 
 PROMPTS = MiniaturePrompts()

@@ -10,7 +10,7 @@ from geosd.models.tiny_architectures import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
-from geosd.sampling import engines, vllm_engine
+from geosd.sampling import engines, vllm_sampler
 from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import SamplingParams
 
@@ -59,7 +59,7 @@ def test_the_record_of_transformers_says_version_and_rows(model, tmp_path):
 def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
     model, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(vllm_engine.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(vllm_sampler.importlib.util, "find_spec", lambda name: None)
     hint = r"Hint: (.|\n)*installed-gpu(.|\n)*rollout\.engine"
     with pytest.raises(ModuleNotFoundError, match=hint):
         build_sampler(CLUSTER, tmp_path, ENCODING, model=model, live=True)
@@ -81,9 +81,9 @@ def test_an_engine_alone_on_a_gpu_takes_more_memory_than_with_a_model(model, mon
 
 
 def test_one_process_drives_one_device(monkeypatch):
-    monkeypatch.setattr(vllm_engine, "require_vllm", lambda: None)
+    monkeypatch.setattr(vllm_sampler, "require_vllm", lambda: None)
     with pytest.raises(ValueError, match=r"tensor_parallel 2(.|\n)*Hint"):
-        vllm_engine.start_engine("nowhere", live=False, tensor_parallel=2, process="same")
+        vllm_sampler.start_engine("nowhere", live=False, tensor_parallel=2, process="same")
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ def test_vllm_sees_the_devices_of_the_worker_and_none_of_the_trainers(
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: device)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    with vllm_engine.visible_devices(2):
+    with vllm_sampler.visible_devices(2):
         assert os.environ.get("CUDA_VISIBLE_DEVICES") == inside
     assert os.environ.get("CUDA_VISIBLE_DEVICES") == before

@@ -23,8 +23,7 @@ from transformers import (
 from geosd.models.load_and_save import named_weights
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.sampling.vllm_engine import start_engine
-from geosd.sampling.vllm_sampler import VllmSampler
+from geosd.sampling.vllm_sampler import VllmSampler, start_engine
 
 pytestmark = [
     pytest.mark.slow,

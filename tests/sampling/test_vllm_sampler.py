@@ -15,8 +15,7 @@ from torch import nn
 
 from geosd.models.load_and_save import named_weights
 from geosd.sampling.sampler import Completion, PromptBatch, SamplingParams
-from geosd.sampling.vllm_engine import StartedEngine
-from geosd.sampling.vllm_sampler import VllmSampler
+from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler
 from geosd.seeds import seed_of
 
 END = 9

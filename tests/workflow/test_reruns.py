@@ -32,7 +32,7 @@ def runs(root) -> tuple[int, int]:
 
 
 UNUSED = (
-    *("sampling/vllm_engine", "sampling/vllm_sampler", "models/model_card"),
+    *("sampling/vllm_sampler", "sampling/vllm_worker", "models/model_card"),
     *("config/study", "problems/sources/word_problems"),
 )
 """Modules that study quick does not use, and the reader of its settings, which stay."""

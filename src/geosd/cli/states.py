@@ -12,8 +12,7 @@ import pandas as pd
 from torch import Tensor
 
 from geosd.cli.job import Job
-from geosd.evaluation.rank_mass import ProbeRollout
-from geosd.evaluation.state_survey import survey_states
+from geosd.evaluation.states import ProbeRollout, survey_states
 from geosd.files import atomic_write, write_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import read_pool, read_problems

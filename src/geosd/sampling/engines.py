@@ -13,8 +13,7 @@ from geosd.models.precision import resolve_precision
 from geosd.problems.encoding import Encoding
 from geosd.sampling.sampler import Sampler
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.sampling.vllm_engine import require_vllm, start_engine
-from geosd.sampling.vllm_sampler import VllmSampler
+from geosd.sampling.vllm_sampler import VllmSampler, require_vllm, start_engine
 
 
 def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +39,7 @@ def build_sampler(
 
     Args:
         settings: `engine`, `sequences` and `precision`, as `resolve_engine` gives them, and vLLM's
-            own where it is the engine; see `geosd.sampling.vllm_engine.start_engine`.
+            own where it is the engine; see `geosd.sampling.vllm_sampler.start_engine`.
         checkpoint: Folder of the weights; of a live model, those that it began with.
         encoding: Says which tokens end a response.
         model: The same weights, loaded, where the caller has them anyway. A model that is not live

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
+from geosd.problems.search.documents import Policy, search
 from geosd.problems.search.equations import Question
-from geosd.problems.search.policies import Policy, search
 
 QUESTION = Question((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equation too
 

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from geosd.problems.records import Sample
+from geosd.problems.search.documents import Policy, search
 from geosd.problems.search.equations import Question
 from geosd.problems.search.habits import HABITS, habit_shares, read_trials
-from geosd.problems.search.policies import Policy, search
 from geosd.scores.sample_tables import habit_rows
 
 QUESTION = Question((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equation too

@@ -10,9 +10,8 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.geometry import forward_kl, hellinger, jsd, reverse_kl, skew_kl
-from geosd.problems.search.documents import SearchCorpus
+from geosd.problems.search.documents import Policy, SearchCorpus, search
 from geosd.problems.search.equations import SEARCH, draw_question
-from geosd.problems.search.policies import Policy, search
 
 TEACHER = SearchCorpus()
 DIVERGENCES = {
