@@ -30,6 +30,11 @@ class Check(NamedTuple):
     found: str
     cure: str = ""
 
+    @classmethod
+    def of(cls, subject: str, holds: object, found: str, cure: str) -> "Check":
+        """A check that is `ok` where what it looks for holds, and else `missing`."""
+        return cls(subject, "ok", found) if holds else cls(subject, "missing", found, cure)
+
 
 def report(checks: Sequence[Check]) -> str:
     """Each check in 80 columns, its state first, and the cure below what is not ok.
@@ -136,10 +141,9 @@ def check_package(
 ) -> Check:
     """Look for a package that a study needs for a purpose; one of the names is enough."""
     usual = next(iter(names))
-    found = [f"{name} {installed[name]}" for name in names if name in installed]
-    if not found:
-        return Check(usual, "missing", f"not installed; {purpose} needs it", cure)
-    return Check(usual, "ok", f"{found[0]}, for {purpose}")
+    there = [f"{name} {installed[name]}" for name in names if name in installed]
+    found = f"{there[0]}, for {purpose}" if there else f"not installed; {purpose} needs it"
+    return Check.of(usual, there, found, cure)
 
 
 def _some(names: list[str]) -> str:
@@ -246,10 +250,8 @@ def hub_answers(endpoint: str, offline: bool, timeout_s: float = TIMEOUT_S) -> b
 def check_local_gpus(requested: int, visible: int) -> Check:
     """Compare the GPUs that a process may use here with those of the study's largest job."""
     found = f"this machine shows {visible}; the largest job asks for {requested}"
-    if visible < requested:
-        cure = "run the study on a cluster, `snakemake --profile slurm`: docs/cluster.md"
-        return Check("GPUs", "missing", found, cure)
-    return Check("GPUs", "ok", found)
+    cure = "run the study on a cluster, `snakemake --profile slurm`: docs/cluster.md"
+    return Check.of("GPUs", visible >= requested, found, cure)
 
 
 def check_job_gpus(partition: str, requested: int, report: Mapping[str, Any]) -> Check:

@@ -76,11 +76,8 @@ def check_settings(values: Mapping[str, str], site: Site, gpus: int) -> list[Che
     # "300 sec"
     age = int(values["MinJobAge"].split()[0])
     found = f"a job is remembered for {age} s; it is looked for after {site.check_seconds} s"
-    if 3 * site.check_seconds > age:
-        cure = f"check_seconds: {max(1, age // 3)} in profiles/slurm/site.yaml"
-        checks.append(Check("SLURM's memory of jobs", "missing", found, cure))
-    else:
-        checks.append(Check("SLURM's memory of jobs", "ok", found))
+    cure = f"check_seconds: {max(1, age // 3)} in profiles/slurm/site.yaml"
+    checks.append(Check.of("SLURM's memory of jobs", 3 * site.check_seconds <= age, found, cure))
     if values.get("JobRequeue") == "1":
         checks.append(Check("SLURM's requeueing", "ok", "on"))
     else:
@@ -169,14 +166,11 @@ def check_request(rules: str, request: Request, site: Site, partition: str | Non
 
     `rules` are the models and rules whose jobs these are; a partition of None is the default one.
     """
-    requested = _words(request)
-    where = f"partition {partition}" if partition else "the default partition"
+    where = f"{_words(request)} on {f'partition {partition}' if partition else 'the default one'}"
     done = run("sbatch", "--test-only", *options(request, site, partition), "--wrap=true")
-    if done.returncode:
-        words = " ".join(done.stderr.split())
-        cure = "profiles/slurm/site.yaml (partitions), or params.yaml (resources)"
-        return Check(f"jobs {rules}", "missing", f"{requested} on {where}: {words}", cure)
-    return Check(f"jobs {rules}", "ok", f"{where} takes {requested}")
+    said = " ".join(done.stderr.split()) if done.returncode else "taken"
+    cure = "profiles/slurm/site.yaml (partitions), or params.yaml (resources)"
+    return Check.of(f"jobs {rules}", not done.returncode, f"{where}: {said}", cure)
 
 
 def report_of_node(
@@ -203,20 +197,16 @@ def report_of_node(
 
 def check_shared_folder(partition: str, report: Mapping[str, Any], text: str) -> Check:
     """Whether a node reads in the project's folder what this machine wrote there."""
-    subject = f"shared folder on {partition}"
-    if report["text"] != text:
-        found = f"{report['host']} does not see what this machine wrote"
-        cure = "clone onto a file system that all nodes mount under the same path"
-        return Check(subject, "missing", found, cure)
-    return Check(subject, "ok", f"{report['host']} reads what this machine wrote")
+    same = report["text"] == text
+    found = f"{report['host']} {'reads' if same else 'does not see'} what this machine wrote"
+    cure = "clone onto a file system that all nodes mount under the same path"
+    return Check.of(f"shared folder on {partition}", same, found, cure)
 
 
 def check_clock(partition: str, report: Mapping[str, Any]) -> Check:
     """Compare a node's clock with this machine's: it must lie between request and answer."""
     early, late = report["asked_at"] - report["time"], report["time"] - report["told_at"]
     difference = max(early, late, 0.0)
-    subject, found = f"clock on {partition}", f"{report['host']} differs by {difference:.1f} s"
-    if difference > CLOCK_S:
-        cure = "ask the cluster's administrators for one time on all nodes (NTP, chrony)"
-        return Check(subject, "missing", f"{found} or more", cure)
-    return Check(subject, "ok", "no difference seen" if not difference else found)
+    found = f"{report['host']} differs by {difference:.1f} s at least"
+    cure = "ask the cluster's administrators for one time on all nodes (NTP, chrony)"
+    return Check.of(f"clock on {partition}", difference <= CLOCK_S, found, cure)
