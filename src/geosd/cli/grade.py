@@ -6,7 +6,6 @@ and `reason`; where the row already had one of these, the old value is kept as `
 whose `finish_reason` is "length" is truncated, as in the pipeline: it has no answer.
 """
 
-import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,19 +35,17 @@ def main(
     guess: bool = False,
     seconds: float = LIMIT_SECONDS,
     problems: Path | None = None,
-    form: Annotated[sample_formats.Format, tyro.conf.arg(name="format")] = "rows",
 ) -> None:
     """Grade the responses of a file (JSON lines, lm-eval), row by row.
 
     Args:
         source: One file; verdicts that it has are compared with ours.
-        out: The rows with their verdicts, written whole or not at all; of another format a folder.
+        out: The rows with their verdicts, written whole or not at all.
         grader: `auto` lets each gold's type choose; `symbolic` also compares answers to integer
             golds as formulas.
         guess: Whether the last formula or number counts where no answer is stated.
         seconds: Limit on comparing one answer as a formula, in seconds of processor time.
         problems: The problems of `samples.jsonl` of geosd, which holds no right answers.
-        form: How `out` is written.
     """
     known = {(p.benchmark, p.id): p for p in (read_problems(problems) if problems else ())}
     rows = sample_formats.merged(_rows(source, known))
@@ -69,17 +66,12 @@ def main(
         verdicts = list(map(judge, tqdm(rows, desc="grade", unit="row")))
     graded = [_with_verdict(row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
     disagreements, compared = sample_formats.mark_disagreements(graded)
-    if form == "rows":
-        # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.
-        with (
-            atomic_write(out) as temporary,
-            temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
-        ):
-            lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in graded)
-    else:
-        written = datetime.datetime.fromtimestamp(source.stat().st_mtime, datetime.UTC)
-        date = written.strftime("%Y-%m-%dT%H-%M-%S.%f")
-        print(*sample_formats.write_lm_eval(graded, out, date), sep="\n")
+    # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.
+    with (
+        atomic_write(out) as temporary,
+        temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
+    ):
+        lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in graded)
     print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
     print(_rule_of_truncation(rows))
     if compared:

@@ -1,4 +1,4 @@
-"""Samples in the files of lm-eval 0.4, as rows of a response each, and back.
+"""Samples in the files of lm-eval 0.4, as rows of a response each.
 
 lm-eval (`--log_samples`) writes `samples_<task>_<date>.jsonl`, a line for each problem and filter,
 with the responses in `resps`. Here a row is one response: `benchmark`, `problem_id`, `sample`,
@@ -6,23 +6,19 @@ with the responses in `resps`. Here a row is one response: `benchmark`, `problem
 says of the problem by each of its metrics.
 """
 
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from geosd.files import write_text
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.records import Problem
 from geosd.problems.sources.jsonl import MARK
 
-Format = Literal["rows", "lm-eval"]
 Row = dict[str, Any]
 _NAME = re.compile(r"samples_(.+)_[^_]+")
 _MEANS = re.compile(r"avg@|pass@1\b")
@@ -129,51 +125,3 @@ def mark_disagreements(rows: Sequence[Row]) -> tuple[list[str], int]:
                 for row in members:
                     row.setdefault("disagrees", []).append(name)
     return words, compared
-
-
-def write_lm_eval(rows: Sequence[Row], folder: Path, date: str) -> list[Path]:
-    """Write graded rows as lm-eval does, a file a benchmark; the files.
-
-    `date` is that of the files' names, as `2026-01-31T12-00-00.000000`. A problem's metric is the
-    share of its responses that are right.
-    """
-    benchmarks: dict[str, dict[str, list[Row]]] = {}
-    for place, row in enumerate(rows):
-        benchmark, problem = _problem(row, place)
-        of_benchmark = benchmarks.setdefault(benchmark or "samples", {})
-        of_benchmark.setdefault(str(problem), []).append(row)
-    files = []
-    for benchmark, problems in benchmarks.items():
-        files.append(folder / f"samples_{benchmark}_{date}.jsonl")
-        lines = (json.dumps(line) + "\n" for line in _lm_eval_lines(problems))
-        write_text(files[-1], "".join(lines))
-    return files
-
-
-def _lm_eval_lines(problems: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    for number, (problem, members) in enumerate(problems.items()):
-        first, texts = members[0], [row["response"] or "" for row in members]
-        doc = {"question": first.get("question"), "answer": first["gold"]}
-        name, prompt = f"avg@{len(members)}", first.get("question") or ""
-        hashed = {
-            "doc_hash": json.dumps(doc, indent=2, ensure_ascii=False),
-            "prompt_hash": prompt,
-            "target_hash": first["gold"],
-        }
-        yield {
-            "doc_id": number,
-            "doc": doc,
-            "target": first["gold"],
-            "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {}}},
-            "resps": [texts],
-            "filtered_resps": [texts],
-            "filter": "none",
-            "metrics": [name],
-            **{
-                key: hashlib.sha256(text.encode(errors="replace")).hexdigest()
-                for key, text in hashed.items()
-            },
-            name: fmean(row["correct"] for row in members),
-            "problem_id": problem,
-            "finish_reason": [row.get("finish_reason") for row in members],
-        }
