@@ -16,7 +16,7 @@ from geosd.cli import command, forkserver
 from geosd.files import DamagedFileError
 from geosd.provenance.code import HELD
 
-NAMES = " ".join(command.GROUPS.values()).split()
+NAMES = [*command.PROGRAMS]
 HEAVY = ("torch", "transformers", "pandas", "pydantic", "tyro", "rich")
 
 

@@ -78,10 +78,10 @@ def test_a_changed_setting_names_the_results_it_concerns(results, root, tmp_path
 def test_code_that_was_another_is_named(results, root, tmp_path, capsys):
     folder = tmp_path / results["evaluate"]
     content = read_manifest(folder)
-    content["code"]["files"]["geosd/evaluation/sampling.py"] = "0" * 64
+    content["code"]["files"]["geosd/sampling/graded_sampler.py"] = "0" * 64
     write_manifest(folder / "manifest.json", content)
     outdated, printed = check_study(capsys, root / "params.yaml")
-    assert outdated and "code geosd/evaluation/sampling.py has changed" in printed
+    assert outdated and "code geosd/sampling/graded_sampler.py has changed" in printed
     assert "1 of 8 results" in printed
 
 

@@ -34,7 +34,7 @@ import pytest
 import yaml
 
 from geosd.cli.capsule import METADATA, verify
-from geosd.cli.command import GROUPS, place
+from geosd.cli.command import PROGRAMS, place
 from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunFolders, weight_readers
@@ -134,7 +134,7 @@ def programs() -> set[str]:
     rules = "".join(path.read_text() for path in sorted((ROOT / "workflow/rules").glob("*.smk")))
     named = set(re.findall(r"python -m (geosd(?:\.config| [\w-]+))", rules))
     named |= set(re.findall(r'"(workflow/scripts/[^"]+)"', rules)) - {STARTER}
-    known = set(" ".join(GROUPS.values()).split())
+    known = set(PROGRAMS)
     assert known >= WRITES_NOTHING | CALLS_OTHERS
     return named | {f"geosd {name}" for name in known - WRITES_NOTHING - CALLS_OTHERS}
 

@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from geosd.cli.command import GROUPS
+from geosd.cli.command import PROGRAMS
 
 # evaluate_pi_0 runs the step evaluate; the other two only prepare the report. A table or figure is
 # named to the step `render`.
@@ -70,7 +70,7 @@ def test_every_command_is_the_module_of_its_rule_with_explicit_paths(fresh):
 
 def test_every_rule_with_a_program_has_its_module(root, fresh):
     rules = set(fresh.planned_jobs()) - WITHOUT_STEP
-    steps = {name.replace("-", "_") for name in " ".join(GROUPS.values()).split()}
+    steps = {name.replace("-", "_") for name in PROGRAMS}
     shown = {path.stem for path in (root / "src/geosd/reporting").glob("*.py")}
     assert rules <= steps | shown
 

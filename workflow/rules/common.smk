@@ -26,7 +26,7 @@ from geosd.reporting import specs
 from geosd.config import load, resolve, settings
 from geosd.config.job_counts import threads_of
 from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots, weight_readers
-from geosd.problems.sources import reads_raw
+from geosd.problems.sources import get_data_source
 
 # As a module of another workflow: programs read from the folder that they run in. What that folder
 # has itself, as a params.yaml of its own, stays.
@@ -286,7 +286,7 @@ def raw_files(catalogue):
     """Files in data.raw, of a source that reads them and has no catalogue: an edit draws anew."""
     data = STUDY.section("data")
     raw = data["raw"]
-    if raw is None or catalogue.exists() or not reads_raw(data["source"]):
+    if raw is None or catalogue.exists() or not get_data_source(data["source"]).reads_raw:
         return []
     found = [Path(raw), *sorted(Path(raw).rglob("*"))]
     return [str(path) for path in found if path.is_file()]

@@ -61,20 +61,15 @@ class Node(NamedTuple):
 
 
 def command(processes: int, program: list[str], node: Node | None = None) -> list[str]:
-    """The command that runs a program, `python -m geosd ...`, in so many processes on all nodes."""
+    """The command that runs a program, `python -m geosd ...`, in so many processes on all nodes.
+
+    Nothing is left to a user's own configuration of `accelerate launch`. --multi_gpu is its word
+    for "one process per device", also on CPUs, where --cpu would start one process. Port 0 is a
+    free one, so that two jobs on one node do not meet. --same_network is its word for "the first
+    node's address is enough".
+    """
     if processes <= 1:
         return program
-    python, *module = program
-    return [python, "-m", "accelerate.commands.launch", *options(processes, node), *module]
-
-
-def options(processes: int, node: Node | None = None) -> list[str]:
-    """What `accelerate launch` is asked for: nothing is left to a user's own configuration of it.
-
-    --multi_gpu is its word for "one process per device", also on CPUs, where --cpu would start one
-    process. Port 0 is a free one, so that two jobs on one node do not meet. --same_network is its
-    word for "the first node's address is enough".
-    """
     named: dict[str, Any] = {
         "num_processes": processes,
         "num_machines": 1,
@@ -92,7 +87,9 @@ def options(processes: int, node: Node | None = None) -> list[str]:
             "main_process_ip": node.address,
             "main_process_port": node.port,
         }
-    return [*flags, *(str(word) for k, v in named.items() for word in (f"--{k}", v))]
+    flags += [str(word) for key, value in named.items() for word in (f"--{key}", value)]
+    python, *module = program
+    return [python, "-m", "accelerate.commands.launch", *flags, *module]
 
 
 def on_every_node(nodes: int, gpus: int, words: list[str]) -> list[str]:

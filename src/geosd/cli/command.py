@@ -22,34 +22,21 @@ from geosd.preemption import EXIT_CODE, PreemptionError
 
 GROUPS = {
     "run": "run plan doctor select-rates evaluate-folder grade",
-    "look": "summary preview figures report stale unused",
-    "share": "capsule verify publish restore dvc-commit dvc-metrics redraw results-page"
-    " merge-claims transfer",
-    "develop": "accept base-model conformance extras",
-    "the jobs of a study, which `geosd run` starts": "fetch data base pool train early-stop"
+    "look": "summary@run preview figures@run report@run stale unused@stale",
+    "share": "capsule verify@capsule publish restore@publish dvc-commit@publish dvc-metrics@pages"
+    " redraw@ship results-page@pages merge-claims@claims transfer",
+    "develop": "accept@stale base-model@base conformance extras",
+    "the jobs of a study, which `geosd run` starts": "fetch@data data base pool train early-stop"
     " evaluate runs analyse states alignment claims render"
-    " environment front-page ship remove-weights",
+    " environment@pages front-page@pages ship remove-weights",
 }
-"""The programs of the command, as `geosd --help` lists them."""
-ELSEWHERE = {
-    "accept": "stale",
-    "base-model": "base",
-    "dvc-commit": "publish",
-    "dvc-metrics": "pages",
-    "environment": "pages",
-    "fetch": "data",
-    "figures": "run",
-    "front-page": "pages",
-    "merge-claims": "claims",
-    "redraw": "ship",
-    "report": "run",
-    "restore": "publish",
-    "results-page": "pages",
-    "summary": "run",
-    "unused": "stale",
-    "verify": "capsule",
-}
-"""Programs that are no `main` of a module of their name, but functions in another module."""
+"""The programs of the command, as `geosd --help` lists them.
+
+`verify@capsule` is a function of module `capsule`; one by itself is `main` of the module of its
+name.
+"""
+PROGRAMS = dict(word.partition("@")[::2] for words in GROUPS.values() for word in words.split())
+"""Name of each program -> the module that holds it among others; empty: its own."""
 
 ALONE = ("conformance",)
 """Programs that read their own arguments: no package but what they check is needed."""
@@ -67,9 +54,8 @@ def main() -> None:
         return
     if name == "evaluate" and "--variant" not in " ".join(words):  # every job of a study has one
         name = "evaluate-folder"
-    known = " ".join(GROUPS.values()).split()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
+    if name not in PROGRAMS:
+        near = difflib.get_close_matches(name, PROGRAMS, 1)
         meant = f" Did you mean {near[0]}?" if near else ""
         sys.exit(f"{name!r} is no command of geosd.{meant}\nHint: `geosd --help` lists them.")
     forkserver.run_forked(name)
@@ -104,16 +90,16 @@ def _called(program: Any, name: str, words: list[str]) -> Any:
 
 def place(name: str) -> tuple[str, str]:
     """The module and the function of a program."""
-    own = name.replace("-", "_")
-    return (ELSEWHERE[name], own) if name in ELSEWHERE else (own, "main")
+    own, module = name.replace("-", "_"), PROGRAMS[name]
+    return (module, own) if module else (own, "main")
 
 
 def overview() -> str:
     """Every program with the first line of its docstring, by groups, in 80 columns."""
     lines = ["usage: geosd NAME ...     `geosd NAME --help` lists the options of NAME"]
-    for group, names in GROUPS.items():
+    for group, words in GROUPS.items():
         lines += ["", group]
-        for name in names.split():
+        for name in (word.partition("@")[0] for word in words.split()):
             said = f"  {name:<18}{_first_line(*place(name))}"
             lines += textwrap.wrap(said, 80, subsequent_indent=" " * 20, break_on_hyphens=False)
     return "\n".join(lines)

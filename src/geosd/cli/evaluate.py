@@ -8,12 +8,11 @@ under way; the exit code 75 says that the same command goes on from there.
 from pathlib import Path
 
 from geosd.cli.job import Job
-from geosd.evaluation.sampling import evaluate
 from geosd.files import write_jsonl
 from geosd.problems.grading import reason_counts
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.graded_sampler import KeptSamples, open_checkpoint
+from geosd.sampling.graded_sampler import KeptSamples, evaluate, open_checkpoint
 from geosd.sampling.sampler import SamplingParams
 
 

@@ -7,7 +7,7 @@ whose `finish_reason` is "length" is truncated, as in the pipeline: it has no an
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,7 +73,9 @@ def main(
     ):
         lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in graded)
     print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
-    print(_rule_of_truncation(rows))
+    print(f'A row whose {FINISH} is "length" is truncated: it has no answer.')
+    if unknown := sum(row.get(FINISH) is None for row in rows):
+        print(f"{unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses.")
     if compared:
         print(f"{len(disagreements)} of {compared} verdicts of the file disagree with these.")
         print(*disagreements[:MOST_SHOWN], sep="\n")
@@ -115,11 +117,3 @@ def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
     # A file graded twice keeps what was recorded first.
     fields |= {name: value for name, value in row.items() if name not in _ADDED}
     return fields | {name: getattr(verdict, name) for name in _ADDED}
-
-
-def _rule_of_truncation(rows: Sequence[dict[str, Any]]) -> str:
-    """Which rows the rule of truncated responses was applied to, in words."""
-    unknown = sum(row.get(FINISH) is None for row in rows)
-    rule = f'A row whose {FINISH} is "length" is truncated: it has no answer.'
-    whole = f" {unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses."
-    return rule + whole * bool(unknown)

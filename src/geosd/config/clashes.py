@@ -31,7 +31,7 @@ from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
 from geosd.models.architectures import TINY_MODELS
 from geosd.models.shipped_base_models import SHIPPED
-from geosd.problems.sources import names, reads_raw
+from geosd.problems.sources import get_data_source, names
 from geosd.reporting.specs import output_specs
 
 SECTIONS: dict[str, type[Section]] = {
@@ -113,7 +113,7 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
         message = f"must be samples, which is {evaluation['samples']}, or more."
         yield ("evaluation", "coverage"), message
     try:
-        from_files = reads_raw(data["source"])
+        from_files = get_data_source(data["source"]).reads_raw
     except ValueError:
         message = f"{data['source']} is no data source. "
         yield ("data", "source"), message + alternatives(data["source"], list(names()))

@@ -1,1 +1,1 @@
-"""Samples of a checkpoint, and what they score."""
+"""What samples of a checkpoint score, and what models say at the states that they visit."""

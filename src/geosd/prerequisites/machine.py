@@ -129,11 +129,10 @@ def check_lock(
         for name, version in pins.items()
         if name in installed and Version(installed[name]).public != Version(version).public
     )
-    if absent or other:
-        faults = [f"not installed: {_some(absent)}"] if absent else []
-        faults += [f"another version: {_some(other)}"] if other else []
-        return Check(subject, "missing", "; ".join(faults), cure)
-    return Check(subject, "ok", f"{len(pins.keys() & installed.keys())} at the locked versions")
+    faults = [f"not installed: {_some(absent)}"] if absent else []
+    faults += [f"another version: {_some(other)}"] if other else []
+    found = "; ".join(faults) or f"{len(pins.keys() & installed.keys())} at the locked versions"
+    return Check.of(subject, not faults, found, cure)
 
 
 def check_package(
@@ -227,10 +226,8 @@ def check_disk(folder: Path, free: int, planned: float, written: int) -> Check:
     """
     needed = max(0.0, planned - written)
     found = f"{free / TB:.2f} TB free at {folder}; {needed / TB:.2f} TB still to be written"
-    if free < needed:
-        cure = "make room, or link results/ and scratch/ to a larger disk that all nodes see"
-        return Check("disk", "missing", found, cure)
-    return Check("disk", "ok", f"{found}. A quota: `quota -s`, `lfs quota -h .`")
+    cure = "make room, or link results/ and scratch/ to a larger disk that all nodes see"
+    return Check.of("disk", free >= needed, f"{found}. A quota: `quota -s`, `lfs quota -h .`", cure)
 
 
 def hub_answers(endpoint: str, offline: bool, timeout_s: float = TIMEOUT_S) -> bool:

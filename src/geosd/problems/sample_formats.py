@@ -2,8 +2,8 @@
 
 lm-eval (`--log_samples`) writes `samples_<task>_<date>.jsonl`, a line for each problem and filter,
 with the responses in `resps`. Here a row is one response: `benchmark`, `problem_id`, `sample`,
-`question`, `gold`, `response`, `finish_reason` where it is known, and `verdicts`, what the file
-says of the problem by each of its metrics.
+`question`, `gold`, `response` and `verdicts`, what the file says of the problem by each of its
+metrics.
 """
 
 import re
@@ -34,8 +34,6 @@ class _LmEval:
     resps: list[list[str]]
     arguments: dict[str, dict[str, Any]] | list[Any] | None = None
     filter: str = "none"
-    problem_id: str | None = None
-    finish_reason: list[str | None] | None = None
 
 
 _line = TypeAdapter(_LmEval)
@@ -47,30 +45,30 @@ def responses(row: Any, path: Path, problems: Mapping[Any, Problem]) -> list[Row
     `problems` by benchmark and id are those of samples of geosd, which hold no right answer.
     ValueError if a row is not as its format has it.
     """
-    name = _NAME.fullmatch(path.stem)
-    head = {"benchmark": name[1] if name else path.stem}
-    if isinstance(row, dict) and "resps" in row:
-        line = _line.validate_python(row)
-        head |= {"problem_id": line.problem_id or str(line.doc_id), "gold": _gold(line.target)}
-        arguments = line.arguments if isinstance(line.arguments, dict) else {}
-        head["question"] = arguments.get("gen_args_0", {}).get("arg_0")
-        texts, ends = [text for of_request in line.resps for text in of_request], line.finish_reason
-        metrics = {f"{k},{line.filter}": v for k, v in row.items() if k != "doc_id"}
-    elif isinstance(row, dict) and {"benchmark", "problem_id", "text"} <= row.keys():
+    if isinstance(row, dict) and {"benchmark", "problem_id", "text"} <= row.keys():
         problem = problems.get((row["benchmark"], row["problem_id"]))
         if problem is None:
             raise ValueError("samples of geosd hold no right answer: name their --problems")
         known = {"question": problem.question, "gold": problem.answer}
         named = {"text": "response", "finish": "finish_reason"}
         return [{**{named.get(k, k): v for k, v in row.items()}, **known}]
-    else:
+    if not (isinstance(row, dict) and "resps" in row):
         return [row]
-    head["verdicts"] = {k: float(v) for k, v in metrics.items() if isinstance(v, int | float)}
-    ends = ends or [None] * len(texts)
-    return [
-        {**head, "sample": at, "response": text, "finish_reason": end}
-        for at, (text, end) in enumerate(zip(texts, ends, strict=True))
-    ]
+    line, name = _line.validate_python(row), _NAME.fullmatch(path.stem)
+    arguments = line.arguments if isinstance(line.arguments, dict) else {}
+    head = {
+        "benchmark": name[1] if name else path.stem,
+        "problem_id": str(line.doc_id),
+        "question": arguments.get("gen_args_0", {}).get("arg_0"),
+        "gold": _gold(line.target),
+        "verdicts": {
+            f"{metric},{line.filter}": float(value)
+            for metric, value in row.items()
+            if metric != "doc_id" and isinstance(value, int | float)
+        },
+    }
+    texts = [text for of_request in line.resps for text in of_request]
+    return [{**head, "sample": at, "response": text} for at, text in enumerate(texts)]
 
 
 def _gold(text: str) -> str:

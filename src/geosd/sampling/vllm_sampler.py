@@ -281,10 +281,8 @@ def start_engine(
             trainer's; "same" in this one, with one device.
 
     Raises:
-        ModuleNotFoundError: vLLM is not installed.
         ValueError: Several devices were asked for in the same process.
     """
-    require_vllm()
     if process == "same" and tensor_parallel > 1:
         raise ValueError(
             f"rollout.process is same, and rollout.tensor_parallel {tensor_parallel}.\nHint: a"

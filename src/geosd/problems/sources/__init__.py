@@ -64,11 +64,6 @@ _registry: Registry[DataSource] = Registry("data source", "geosd.problems.source
 register, names = _registry.register, _registry.names
 
 
-def reads_raw(name: str) -> bool:
-    """Whether a data source's problems come from the files in `data.raw`; ValueError if unknown."""
-    return _registry.get(name).reads_raw
-
-
 def get_data_source(name: str) -> DataSource:
     """The data source that is registered under a name; a ValueError says which there are."""
     return _registry.get(name)()

@@ -7,14 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from geosd.evaluation.accuracy import avg_at_k, consensus, count_correct
-from geosd.evaluation.sampling import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts
 from geosd.problems.records import Problem, Sample
-from geosd.sampling.graded_sampler import GradedSampler, KeptSamples
+from geosd.sampling.graded_sampler import GradedSampler, KeptSamples, evaluate
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.seeds import seed_of
 
