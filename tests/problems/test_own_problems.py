@@ -152,7 +152,6 @@ def test_what_cannot_be_seen_around_an_answer_is_no_part_of_it(tmp_path, read_pr
             "Invalid JSON: EOF .*, column 32",
         ),
         ('["a?", "7"]', "object"),
-        ('{"question": "a?", "answer": "1", "answer": "2"}', "the key 'answer' stands twice"),
         ('{"question": "a?", "answer": "\\u200b\\u00a0"}', r"answer is blank: '\\u200b\\xa0'"),
         ('{"question": "\\ufeff", "answer": "1"}', "question is blank"),
         (

@@ -48,14 +48,14 @@ def analysed(
         DamagedFileError: A file of a run is not whole, or runs of a model differ in problems.
     """
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
-    files = {run: Path(row.evaluate) / "samples.jsonl" for run, row in rows.items()}
     scored, consensus, habits = {}, {}, {}
     inputs: dict[Path, str] = {}
     problems: dict[str, dict[Path, Counter[tuple[str, str]]]] = {}
     for run, row in rows.items():
         named = {"model": run.model, "seed": run.seed, "draw": run.draw}
         prove_run(Path(row.evaluate), Path(row.train or row.base) / WEIGHTS, **named)
-    for run, file in files.items():  # one at a time: those of all would not fit into memory
+        file = Path(row.evaluate) / "samples.jsonl"
+        # One at a time: those of all would not fit into memory.
         samples = read_samples(run, file)
         inputs |= prove([file])
         of_model = problems.setdefault(run.model, {})
@@ -66,7 +66,6 @@ def analysed(
         if settings["source"].startswith("search"):
             habits[run] = sample_tables.habit_rows(scored_samples)
         consensus[run] = sample_tables.consensus_rows(samples, first=k)
-    for run, row in rows.items():
         if row.pool:
             counts = Path(row.pool) / "counts.json"
             inputs |= prove([counts])

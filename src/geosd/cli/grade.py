@@ -8,6 +8,7 @@ whose `finish_reason` is "length" is truncated, as in the pipeline: it has no an
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,15 +56,14 @@ def main(
             " responses; nothing was written."
         )
 
-    def judge(row: dict[str, Any]) -> Verdict:
-        def grade(response: str, gold: str) -> Verdict:
-            return grade_response(response, gold, typed, grader=grader, guess=guess)
-
-        truncated = row.get(FINISH) == "length"
-        return judge_response(row["response"] or "", row["gold"], grade, truncated=truncated)
-
     with TypedGrader(seconds) as typed:
-        verdicts = list(map(judge, tqdm(rows, desc="grade", unit="row")))
+        grade = partial(grade_response, typed=typed, grader=grader, guess=guess)
+        verdicts = [
+            judge_response(
+                row["response"] or "", row["gold"], grade, truncated=row.get(FINISH) == "length"
+            )
+            for row in tqdm(rows, desc="grade", unit="row")
+        ]
     graded = [_with_verdict(row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
     disagreements, compared = sample_formats.mark_disagreements(graded)
     # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.

@@ -13,6 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any, NamedTuple
@@ -24,7 +25,6 @@ from geosd.config.job_counts import job_counts
 from geosd.config.model_sizes import model_size
 from geosd.config.run_folders import RunFolders, kept_for
 from geosd.costs import hours, training_memory
-from geosd.costs.disk import peak_disk
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
@@ -177,12 +177,11 @@ def _of_study(
 
 def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int, int]]:
     """The minutes of a job, and how often it may be submitted to go on: (model, rule) -> both."""
-    jobs = {
-        (model, rule): study.params.resources_of(model).job(rule)
-        for model in study.models
-        for rule in job_counts(study)
-    }
-    return {of: (min(j.minutes, longest), j.pieces(longest)) for of, j in jobs.items()}
+    limits = {}
+    for of in product(study.models, job_counts(study)):
+        job = study.params.resources_of(of[0]).job(of[1])
+        limits[of] = min(job.minutes, longest), job.pieces(longest)
+    return limits
 
 
 def slurm_requests(
@@ -193,14 +192,12 @@ def slurm_requests(
     A job asks for `max_minutes` at most, and goes on when it is submitted again.
     """
     requests: dict[slurm.Request, list[str]] = {}
-    for model in models:
-        resources = study.params.resources_of(model)
-        for rule in job_counts(study):
-            job = resources.job(rule)
-            nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
-            minutes = min(job.minutes, max_minutes)
-            request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
-            requests.setdefault(request, []).append(f"{model}/{rule}")
+    for model, rule in product(models, job_counts(study)):
+        job = study.params.resources_of(model).job(rule)
+        nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
+        minutes = min(job.minutes, max_minutes)
+        request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
+        requests.setdefault(request, []).append(f"{model}/{rule}")
     return requests
 
 
@@ -279,7 +276,10 @@ def study_peaks(
         for model in study.models
         if model in published_architectures()
     ]
-    return [peak_disk(works, study.overlay.keep, *one, assumed) if works else [] for one in bounds]
+    return [
+        training_memory.peak_disk(works, study.overlay.keep, *one, assumed) if works else []
+        for one in bounds
+    ]
 
 
 def measured_hours(study: Study) -> dict[str, dict[str, list[float]]]:

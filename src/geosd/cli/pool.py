@@ -7,16 +7,10 @@ A job that was killed, or ended by SIGTERM, goes on from its scratch folder, as 
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from geosd.cli.job import Job
 from geosd.files import write_json, write_jsonl
-from geosd.problems.records import (
-    PooledSolutions,
-    Sample,
-    read_problems,
-    read_worked_solutions,
-)
+from geosd.problems.records import Sample, read_problems, read_worked_solutions
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.graded_sampler import Draw, KeptSamples, open_checkpoint
@@ -51,30 +45,25 @@ def main(
     inputs = prove_checkpoint(base) | prove([problems])
     training = read_problems(problems)
     texts: list[Sample] = []
+    kept, more = None, {}
     if "solutions" in settings:
         card = problems.with_name("card.json")
         inputs |= prove([card])
         with closing(get_data_source(settings["source"]).grader()) as grade:
             texts += graded_solutions(training, read_worked_solutions(card), grade)
-    if settings.get("solutions") == "given":
-        _write(job, out, inputs, pool_solutions(training, texts, settings["keep"]), None)
-        return
-    opened = open_checkpoint(base, settings, f"pool of {model}")
-    kept = KeptSamples(scratch, job.identity(inputs, precision=opened.precision))
-    rollouts = Draw(training, range(settings["rollouts"]), seed_of(settings["seed"], "pool"))
-    sampling = SamplingParams(settings["temperature"], 1.0, settings["response_tokens"])
-    with opened.graded(kept) as sampler:
-        texts += sampler.draw([rollouts], sampling)
+    if settings.get("solutions") != "given":
+        opened = open_checkpoint(base, settings, f"pool of {model}")
+        more = {"precision": opened.precision}
+        kept = KeptSamples(scratch, job.identity(inputs, **more))
+        rollouts = Draw(training, range(settings["rollouts"]), seed_of(settings["seed"], "pool"))
+        sampling = SamplingParams(settings["temperature"], 1.0, settings["response_tokens"])
+        with opened.graded(kept) as sampler:
+            texts += sampler.draw([rollouts], sampling)
     rows = pool_solutions(training, texts, settings["keep"])
-    _write(job, out, inputs, rows, kept.record(), precision=opened.precision)
-    kept.clear()
-
-
-def _write(
-    job: Job, out: Path, inputs: Any, rows: list[PooledSolutions], sampler: Any, **more: Any
-) -> None:
-    """Write a pool, its counts beside the record of its sampler, and its manifest."""
     print(pool_summary(rows))
     write_jsonl(out / "pool.jsonl", rows)
-    write_json(out / "counts.json", {**count_pool(rows), "sampler": sampler})
+    counts = {**count_pool(rows), "sampler": kept and kept.record()}
+    write_json(out / "counts.json", counts)
     job.write_manifest(out, inputs, draw=job.draw, **more)
+    if kept:
+        kept.clear()

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -122,7 +122,9 @@ def write_provenance(study: str) -> None:
     """Write Snakemake's report of a finished study, where it is older than what it shows."""
     page = Path("results", study, "provenance.html")
     patterns = (f"figures/{study}/*", f"results/{study}/pages/*", "workflow/report/*")
-    if _is_current(page, (path for pattern in patterns for path in Path().glob(pattern))):
+    made = page.stat().st_mtime if page.exists() else 0.0
+    shown = (path for pattern in patterns for path in Path().glob(pattern))
+    if made and all(path.stat().st_mtime <= made for path in shown):
         return
     print("Writing how it was made: Snakemake's report, some ten seconds", flush=True)
     partial = page.with_name(".provenance.html")  # renamed when it is whole
@@ -130,12 +132,6 @@ def write_provenance(study: str) -> None:
     words = ("--quiet", "all", "--report", str(partial), *style)
     snakemake(study, *words, profile=("--cores", "1"))  # Snakemake names a profile on a line
     partial.replace(page)
-
-
-def _is_current(target: Path, sources: Iterable[Path]) -> bool:
-    """Whether a file is there and older than none of its sources."""
-    made = target.stat().st_mtime if target.exists() else 0.0
-    return made > 0 and all(source.stat().st_mtime <= made for source in sources)
 
 
 def summary(

@@ -31,9 +31,9 @@ def main(
     for name in studies:
         files = [*(shipped / name / "source").glob("scores.csv*")]
         if not files:
-            hint = f"`make ship STUDY={name}` ships it once it has run."
             raise SystemExit(
-                f"{shipped / name} has no scores: {name} is not shipped.\nHint: {hint}"
+                f"{shipped / name} has no scores: {name} is not shipped.\nHint: `make ship"
+                f" STUDY={name}` ships it once it has run."
             )
         prove(files)
         study = resolve(loaded, name)

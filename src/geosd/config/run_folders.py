@@ -265,11 +265,10 @@ def read_index(path: Path) -> list[RunRow]:
 
     Whether it is whole, its manifest says (`geosd.provenance.proof.prove`).
     """
-    numbers = ("seed", "draw")
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        return [RunRow(**(row | {key: int(row[key]) for key in numbers})) for row in rows]
+        return [RunRow(**{**row, **{n: int(row[n]) for n in ("seed", "draw")}}) for row in rows]
     except (ValueError, LookupError, TypeError, csv.Error) as error:
         raise DamagedFileError(
             f"{path}: not the index of a study, whose columns are {', '.join(COLUMNS)}:"

@@ -88,11 +88,10 @@ def check_settings(values: Mapping[str, str], site: Site, gpus: int) -> list[Che
 
 def check_partitions(named: Sequence[str], existing: Sequence[str]) -> Check:
     """Compare the partitions of site.yaml with the cluster's."""
-    if absent := [name for name in named if name not in existing]:
-        found = f"{', '.join(absent)}: no partition of this cluster"
-        cure = f"profiles/slurm/site.yaml; allowed are {', '.join(existing)}"
-        return Check("partitions", "missing", found, cure)
-    return Check("partitions", "ok", ", ".join(named or existing))
+    absent = ", ".join(name for name in named if name not in existing)
+    found = f"{absent}: no partition of this cluster" if absent else ", ".join(named or existing)
+    cure = f"profiles/slurm/site.yaml; allowed are {', '.join(existing)}"
+    return Check.of("partitions", not absent, found, cure)
 
 
 def choose_partition(request: Request, site: Site, file: Path) -> str | None:

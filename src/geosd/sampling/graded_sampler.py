@@ -62,7 +62,10 @@ class KeptSamples:
         for path in sorted(self.folder.glob("*.jsonl")):
             self._files = 1 + int(path.stem)
             try:
-                head, *samples = _verified_lines(path)
+                digest, _, lines = path.read_bytes().partition(b"\n")
+                if hashlib.sha256(lines).hexdigest().encode() != digest:
+                    raise ValueError("its lines have another hash than the first line says")
+                head, *samples = map(json.loads, lines.splitlines())
             except ValueError as error:
                 aside = self.folder.with_name(f"samples-{path.stem}.damaged")
                 path.replace(aside)
@@ -111,18 +114,6 @@ class KeptSamples:
     def _note(self, sampler: dict[str, Any]) -> None:
         """Move a record to the end of those that are known."""
         self._records = [known for known in self._records if known != sampler] + [sampler]
-
-
-def _verified_lines(path: Path) -> list[Any]:
-    """The lines of a file that `KeptSamples.keep` wrote: its head, then places and samples.
-
-    Raises:
-        ValueError: It is another one.
-    """
-    digest, _, lines = path.read_bytes().partition(b"\n")
-    if hashlib.sha256(lines).hexdigest().encode() != digest:
-        raise ValueError("its lines have another hash than the first line says")
-    return list(map(json.loads, lines.splitlines()))
 
 
 class Draw(NamedTuple):

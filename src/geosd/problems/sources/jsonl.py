@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -170,7 +169,6 @@ def _problem(line: bytes, grade: Grader) -> OwnProblem:
         problem = _VALIDATE(line, strict=True)
     except ValidationError as error:
         raise _Mistake(*_first_mistake(error)) from error
-    json.loads(line, object_pairs_hook=_each_key_once, parse_int=str)
     worked, mark, answer = str(problem.answer).rpartition(MARK)
     answer, worked = (_INVISIBLE_ENDS.sub("", text) for text in (answer, worked))
     solution = problem.solution or worked or None
@@ -187,11 +185,6 @@ def _problem(line: bytes, grade: Grader) -> OwnProblem:
             raise _Mistake(what, "correct one of the two.")
         solution = f"{solution.rstrip()}\n\\boxed{{{answer}}}"  # as a response must end
     return replace(problem, answer=answer, solution=solution)
-
-
-def _each_key_once(pairs: list[tuple[str, Any]]) -> None:
-    if twice := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
-        raise _Mistake(f"the key {twice[0]!r} stands twice", "keep the right one of the two.")
 
 
 def _first_mistake(error: ValidationError) -> tuple[str, str]:
