@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from geosd.reporting import figure_rate_curves, figure_rates, table_rates
+from geosd.reporting import figure_rates, table_rates
 from geosd.reporting.id_ood_plane import FRAME
 from geosd.reporting.method_style import method
 from geosd.reporting.method_tables import short_rate
@@ -228,72 +228,7 @@ def test_the_legend_of_one_model_fits_its_column(scores):
     assert 0 <= box.x0 and box.x1 <= figure.bbox.x1
 
 
-@pytest.fixture(scope="module")
-def curves(scores):
-    return figure_rate_curves.plot(scores, MODELS, POINTS, SELECTED)
-
-
-def panel(curves, title, benchmark="id"):
-    """The axes of a method: OOD has its name above, ID is below."""
-    upper = next(axes for axes in curves.axes if axes.get_title("left") == title)
-    if benchmark == "ood_avg":
-        return upper
-    return curves.axes[curves.axes.index(upper) + len(GAINS)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("benchmark", ["id", "ood_avg"])
-def test_a_curve_is_the_mean_change_from_the_base_model_by_rate(scores, curves, benchmark):
-    for variant, model in itertools.product(GAINS, MODELS):
-        base = values(scores, model, "pi_0", benchmark).mean()
-        means = [values(scores, model, run_of(variant, r), benchmark).mean() - base for r in RATES]
-        lines = panel(curves, method(variant).label, benchmark).lines
-        shade = {"mini-qwen3": "0.0", "mini-llama": "0.62"}[model]
-        line = next(candidate for candidate in lines if candidate.get_color() == shade)
-        assert np.allclose(line.get_xydata(), np.column_stack([RATES, means]))
-
-
-def test_of_three_runs_each_is_a_thin_line(scores, curves):
-    by_rate = [changes(scores, "mini-qwen3", run_of("revkl", rate), "id") for rate in RATES]
-    thin = [line for line in panel(curves, "RevKL").lines if line.get_linewidth() == 0.5]
-    drawn = [line.get_ydata() for line in thin if len(line.get_xdata()) == len(RATES)]
-    for of_run in np.transpose(by_rate):
-        assert any(np.allclose(each, of_run) for each in drawn)
-
-
-def test_means_below_the_frame_are_triangles_on_its_edge(curves):
-    lines = panel(curves, "FwdKL").lines
-    far = [line for line in lines if line.get_marker() == "v" and line.get_color() == "0.0"]
-    assert [list(line.get_xdata()) for line in far] == [[1e-4, 3e-4]]
-
-
-def test_rings_stand_at_the_selected_rates(scores, curves):
-    ring = next(line for line in panel(curves, "GeoSD").lines if line.get_markersize() == 5.5)
-    assert sorted(ring.get_xdata()) == [1e-5, 3e-5]
-    revkl_ring = next(line for line in panel(curves, "RevKL").lines if line.get_markersize() == 5.5)
-    assert list(revkl_ring.get_xdata()) == [3e-5]
-
-
-@pytest.mark.slow
-def test_every_lowest_panel_has_rates_below_it_where_the_last_row_is_short(scores):
-    six = {**GAINS, "tip": GAINS["fwdkl"]}
-    copied = scores[scores["variant"].str.startswith("fwdkl")]
-    copied = copied.assign(variant=copied["variant"].str.replace("fwdkl", "tip"))
-    points = {
-        model: of
-        + [{**p, "run": run_of("tip", p["learning_rate"]), "variant": "tip"} for p in of[:6]]
-        for model, of in POINTS.items()
-    }
-    selected = {model: {**of, "tip": 1e-6} for model, of in SELECTED.items()}
-    figure = figure_rate_curves.plot(pd.concat([scores, copied]), MODELS, points, selected)
-    shown = [axes for axes in figure.axes if axes.get_visible()]
-    assert len(shown) == 2 * len(six)
-    labelled = [axes for axes in shown if axes.get_xlabel()]
-    assert len(labelled) == figure_rate_curves.ACROSS
-    assert all(axes.xaxis.get_tick_params()["labelbottom"] for axes in labelled)
-
-
-@pytest.mark.parametrize("build", [table_rates.build, figure_rates.plot, figure_rate_curves.plot])
+@pytest.mark.parametrize("build", [table_rates.build, figure_rates.plot])
 def test_a_study_without_base_is_refused_with_a_hint(scores, build):
     with pytest.raises(ValueError, match="(?s)pi_0 has no score on .*Hint:"):
         build(scores[scores["variant"] != "pi_0"], MODELS, POINTS, SELECTED)

@@ -55,7 +55,6 @@ def study(tmp_path_factory) -> Path:
         ("figure_scale", ["scores"]),
         ("figure_stepsize", ["scores"]),
         ("figure_rates", ["scores"]),
-        ("figure_rate_curves", ["scores"]),
         ("table_rates", ["scores"]),
         ("table_ablations", ["drift", "scores"]),
     ],
