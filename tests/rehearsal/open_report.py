@@ -40,7 +40,7 @@ def open_report(browser: str, report: Path) -> dict[str, int]:
         pictures = page.locator("img").all()
         for picture in pictures:
             width = picture.evaluate("img => img.decode().then(() => img.naturalWidth, () => 0)")
-            assert width > 500, f"{report}: {picture.get_attribute('alt')} is not drawn"
+            assert width > 200, f"{report}: {picture.get_attribute('alt')} is not drawn"
         linked = page.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
         files = {target for target in linked if not target.startswith("#")}
         dead = [target for target in files if not (report.parent / target).is_file()]
