@@ -28,12 +28,13 @@ import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path("src/geosd")
 CODE = "provenance/code.py"
 IMPORTED = (
+    "snakemake.cli",
     "geosd.config.job_counts",
     "geosd.config.run_folders",
     "geosd.reporting.specs",
@@ -45,8 +46,30 @@ IMPORTED = (
     "dvc.commands.commit",
     "dvc.fs",
     "dvc.stage.serialize",
+    "dvc.cachemgr",
+    "dvc.cli.parser",
+    "dvc.data_cloud",
+    "dvc.lock",
+    "dvc.repo.artifacts",
+    "dvc.repo.datasets",
+    "dvc.repo.metrics",
+    "dvc.repo.params",
+    "dvc.repo.plots",
+    "dvc.repo.stage",
+    "dvc.rwlock",
+    "dvc.utils.strictyaml",
+    "dvc_data.hashfile.db.local",
+    "dvc_data.hashfile.status",
+    "scmrepo.git",
+    "ruamel.yaml",
+    "smart_open",
+    "seaborn",
+    "statsmodels.api",
+    "tyro",
 )
-"""What the Snakefile and DVC import, with all that these import."""
+"""What Snakemake, the Snakefile, DVC and programs without torch import, with all they import."""
+STAND_INS = "stand_ins"
+"""A folder of a project with what runs in place of `geosd NAME`: the code of the project stays."""
 PYTHON = sys.executable  # as it is before a test puts another program in its place
 TOUCHED = 0.01
 """Seconds between two jobs of --touch. Snakemake's own tenth is for file systems of such clocks."""
@@ -86,7 +109,8 @@ def _started(*loaded: str) -> tuple[subprocess.Popen[bytes], Path]:
 def programs(*loaded: str) -> Path:
     """A folder with the commands `python`, `snakemake` and `dvc`; each command runs in a fork.
 
-    The fork has further modules `loaded`: those that import torch, where tests start several.
+    The fork has modules `loaded` in place of `IMPORTED`: those that import torch, where tests start
+    several programs that do.
     """
     return _started(*loaded)[1]
 
@@ -115,21 +139,10 @@ def plan(
 
 def serve(folder: Path, *loaded: str) -> None:
     """Fork for each message, and answer with the fork's exit status."""
-    import snakemake.cli
-    import snakemake.executors.touch
-
-    from geosd.claims.published import published
-    from geosd.config import load
-    from geosd.provenance import code
-
-    snakemake.executors.touch.Executor.SLEEPING_TIME = TOUCHED
-    for name in (*IMPORTED, *loaded):
+    for name in loaded or IMPORTED:
         importlib.import_module(name)
-    snakemake.cli.get_argument_parser()  # which imports the plugins
-    load("params.yaml")
-    published()
-    for file in PACKAGE.rglob("*.py"):
-        code._read(file)  # what it imports in its turn
+    if not loaded:
+        _warm_up()
     gc.freeze()  # or each fork would look through all of this, and copy it
     own = _content(ROOT)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
@@ -144,6 +157,48 @@ def serve(folder: Path, *loaded: str) -> None:
                 listening.close()
                 _answer(link, own)
             link.close()
+
+
+def _warm_up() -> None:
+    """Plan study quick of this repository, so that no fork does again what any plan begins with.
+
+    That is imports, expressions that are compiled, and the text of rules as Snakemake parses it: a
+    file of the same bytes is parsed once, and knows its own path.
+    """
+    import dvc.cli.parser
+    from snakemake import cli, workflow
+    from snakemake.executors import touch
+
+    from geosd.claims.published import published
+    from geosd.provenance import code
+
+    touch.Executor.SLEEPING_TIME = TOUCHED
+    dvc.cli.parser.get_main_parser()  # which imports the commands
+    published()
+    for file in PACKAGE.rglob("*.py"):
+        code._read(file)  # what it imports in its turn
+    parse, known = workflow.parse, {}
+
+    def parsed(source: Any, of: Any, linemap: dict[int, int], **counted: int) -> tuple[str, int]:
+        path = source.get_path_or_uri(secret_free=True)
+        key = (Path(path).read_bytes(), *counted.items())
+        if key not in known:
+            lines: dict[int, int] = {}
+            known[key] = (*parse(source, of, lines, **counted), lines, path)
+        text, rules, lines, first = known[key]
+        linemap |= lines
+        return text.replace(f"snakefile={first!r}", f"snakefile={path!r}"), rules
+
+    workflow.parse = parsed
+    environment, path, register = dict(os.environ), [*sys.path], atexit.register
+    atexit.register = lambda function: function  # what a driver does at its end, no fork does
+    with open(os.devnull, "w") as nowhere, contextlib.suppress(SystemExit):
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            cli.main(["--profile", "local", "--dry-run"])
+    atexit.register = register
+    os.environ.clear()  # which the Snakefile sets
+    os.environ.update(environment)
+    sys.path[:] = path
 
 
 def _reap(*_: object) -> None:
@@ -258,6 +313,8 @@ def _run(words: list[str]) -> None:
         import dvc.cli
 
         raise SystemExit(dvc.cli.main(others[1:]))
+    elif name == "geosd" and (stand_in := Path(STAND_INS, f"{others[1]}.py")).exists():
+        runpy.run_path(str(stand_in), run_name="__main__")
     elif name:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     elif first == "-c":

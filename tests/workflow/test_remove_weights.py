@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 import yaml
+from planner import STAND_INS
 
 from geosd.provenance.manifest import read_manifest, write_manifest
 
@@ -62,7 +63,8 @@ for file in written:
 job.write_manifest(out, inputs, written, snapshots=steps)
 raise SystemExit
 """
-STEPS = "data base pool train early_stop evaluate states alignment analyse render pages"
+STEPS = "data base pool train early-stop evaluate states alignment analyse render"
+STEPS += " environment front-page"
 STUDY = {
     "extends": "quick",
     "about": "One seed, two methods, an early stop and snapshots.",
@@ -108,9 +110,9 @@ def ran(fresh, root, tmp_path_factory):
     quick |= {"methods": ["pi_0", "fwdkl"], "outputs": ["table_main"]}
     values["studies"] = {"quick": quick, "kept": STUDY, "later": LATER}
     (folder / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+    (folder / STAND_INS).mkdir()
     for step in STEPS.split():
-        (folder / f"src/geosd/cli/{step}.py").write_text(STAND_IN_STEP)
-    (folder / "src/geosd/cli/forkserver.py").write_text("def run_forked(name): pass\n")
+        (folder / STAND_INS / f"{step}.py").write_text(STAND_IN_STEP)
     (folder / "dvc.yaml").unlink()
     for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
         (folder / name).parent.mkdir(exist_ok=True)
