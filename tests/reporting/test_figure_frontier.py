@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -129,16 +126,3 @@ def test_without_the_base_model_there_is_no_gain(make):
 
 def test_an_unknown_variant_keeps_its_own_name():
     assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
-
-
-@pytest.mark.slow
-def test_reporting_and_analysis_do_not_import_torch():
-    modules = "table_main table_benchmarks table_significance claims_page table_ablations"
-    modules += " figure_frontier figure_overview figure_consensus figure_privilege figure_scale"
-    modules += " figure_stepsize figure_coverage"
-    code = (
-        "import sys, geosd.claims.judging, geosd.scores.score_table, geosd.scores.step_log_tables\n"
-    )
-    code += "".join(f"import geosd.reporting.{name}\n" for name in modules.split())
-    code += "sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

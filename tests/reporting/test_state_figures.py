@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -227,14 +225,6 @@ def test_without_states_the_figures_say_what_to_do(states, drift):
         figure_density.plot(states, ["other"])
     with pytest.raises(ValueError, match="(?s)other has no states.*Hint:"):
         figure_mechanism.plot(states, drift, ["other"], DRIFTING, RATES)
-
-
-@pytest.mark.slow
-def test_drawing_states_does_not_import_torch():
-    code = "import sys\n"
-    code += "from geosd.reporting import figure_mechanism, figure_alignment, figure_density\n"
-    code += "sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def rows_of_seed(seed, steps):
