@@ -13,9 +13,9 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from geosd.config import load, resolve
+from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.shipping import read_shipped
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import NOT_RUN
 
 VOCABULARY = 64
 
@@ -28,7 +28,8 @@ COMMANDS = (
 
 def test_the_door_says_what_has_not_been_run_and_has_the_commands_in_one_block(root):
     text = (root / "README.md").read_text(encoding="utf-8")
-    assert text.split("\n\n")[2] == NOT_RUN.strip()  # after the title and the first paragraph
+    after_title_and_first_paragraph = text.split("\n\n")[2]
+    assert after_title_and_first_paragraph == SENTENCES["not_run"].strip()
     block = re.search(r"^```\n(git clone.*?)^```", text, re.M | re.S)[1]
     assert [command for command in COMMANDS if command not in block] == []
 
