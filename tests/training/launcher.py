@@ -39,7 +39,7 @@ def launch(
     program: str,
     *arguments: object,
     processes: int = 2,
-    timeout: float = 240,
+    timeout: float = 600,
     imported: Sequence[str] = IMPORTED,
 ) -> None:
     """Run a program in several processes, none of which may fail.
