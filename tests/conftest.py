@@ -33,6 +33,7 @@ LONGEST = (
     "workflow/test_dvc_publish.py",
     "sampling/test_compiled_step.py",
     "cli/test_paper_models.py",
+    "cli/test_ship.py",
     "workflow/test_remove_weights.py",
     "hostile/test_kills.py",
     "cli/test_quick_direction.py",
