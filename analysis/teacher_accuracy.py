@@ -28,10 +28,11 @@ from geosd.models.precision import resolve_precision
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader
-from geosd.problems.records import Problem, read_pool, read_problems
+from geosd.problems.records import Problem, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import Sampler, SamplingParams
+from geosd.sampling.solution_pool import read_pool
 from geosd.training.processes import local_device
 
 

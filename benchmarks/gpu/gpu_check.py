@@ -27,8 +27,8 @@ from torch import Tensor
 from geosd.costs.update_operations import projection_sizes
 from geosd.files import write_text
 from geosd.models.architectures import Architecture, architecture
-from geosd.optim.distributed import full_tensor
-from geosd.optim.kfac_memory import factor_bytes
+from geosd.optim.dtensors import full_tensor
+from geosd.optim.factor_sizes import factor_bytes
 from geosd.training.loop import train_step
 from geosd.training.processes import Ranks, local_device
 

@@ -7,7 +7,8 @@ import yaml
 
 from geosd.cli import early_stop
 from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.run_folders import RunFolders, wanted_snapshots
+from geosd.config.kept_weights import wanted_snapshots
+from geosd.config.run_folders import RunFolders
 from geosd.files import atomic_write
 from geosd.provenance.proof import UnprovenFileError
 

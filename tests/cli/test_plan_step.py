@@ -15,7 +15,7 @@ from geosd.cli import plan
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.costs.hours import plan_rows
-from geosd.costs.training_memory import inference_gpu_memory, total_bytes, training_gpu_memory
+from geosd.costs.memory_and_disk import inference_gpu_memory, total_bytes, training_gpu_memory
 from geosd.costs.workload import DEFAULTS
 from geosd.models.architectures import architecture
 from geosd.prerequisites import slurm

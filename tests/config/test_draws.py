@@ -13,7 +13,8 @@ import yaml
 from geosd.cli import runs, stale
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.job_counts import job_counts
-from geosd.config.run_folders import RunFolders, folder_digest, read_index, wanted_snapshots
+from geosd.config.kept_weights import wanted_snapshots
+from geosd.config.run_folders import RunFolders, folder_digest, read_index
 from geosd.models.shipped_base_models import ShippedCheckpointError
 
 MODEL = "mini-qwen3"
@@ -180,7 +181,7 @@ def test_addresses_without_draws_are_those_of_before_there_were_any(root):
     """Studies of one draw keep their results: the addresses follow by the first formula."""
     params = load(root / "params.yaml")
     names = [name for name in params.studies if name.split("_")[0] in ("paper", "smollm2")]
-    assert len(names) == 10
+    assert len(names) == 11
     for name in names:
         study = resolve(params, name)
         found = RunFolders(study)

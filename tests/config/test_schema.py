@@ -7,7 +7,8 @@ import json
 import jsonschema
 import yaml
 
-from geosd.config.loading import SCHEMA, json_schema
+from geosd.config.json_schema import json_schema
+from geosd.config.loading import SCHEMA
 
 
 def test_the_schema_file_is_the_one_the_classes_make(root):

@@ -15,7 +15,7 @@ from geosd.costs.hours import (
     step_seconds,
     training_update_units,
 )
-from geosd.costs.training_memory import inference_gpu_memory, kv_bytes, training_gpu_memory
+from geosd.costs.memory_and_disk import inference_gpu_memory, kv_bytes, training_gpu_memory
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     DEFAULTS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geosd.claims.published import published
-from geosd.costs.training_memory import GB, logits_bytes, rounded_memory, training_memory
+from geosd.costs.memory_and_disk import GB, logits_bytes, rounded_memory, training_memory
 from geosd.costs.update_operations import (
     UpdateSize,
     forward_units,

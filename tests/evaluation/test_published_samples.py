@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from geosd.evaluation.accuracy import (
-    avg_at_k,
-    consensus,
-    count_correct,
-    majority_accuracy,
-    mean_pass_at_k,
-)
 from geosd.problems.records import Sample
+from geosd.scores.avg_and_pass_at_k import avg_at_k, count_correct, mean_pass_at_k
+from geosd.scores.consensus import consensus, majority_accuracy
 
 SHARED = Path(os.environ.get("GEOSD_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
 FILE = SHARED / "samples" / "gsm8k_qwen25_1p5b_10x3temps.jsonl"

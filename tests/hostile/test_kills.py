@@ -37,7 +37,8 @@ from geosd.cli.capsule import METADATA, verify
 from geosd.cli.command import PROGRAMS, place
 from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
-from geosd.config.run_folders import RunFolders, weight_readers
+from geosd.config.kept_weights import weight_readers
+from geosd.config.run_folders import RunFolders
 from geosd.files import DamagedFileError, write_text
 from geosd.problems.dataset_download import CatalogueEntry
 from geosd.provenance.manifest import manifest, write_manifest

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from geosd.optim.factor_sizes import Dimensions, factor_bytes
 from geosd.optim.kfac import KFAC
-from geosd.optim.kfac_memory import Dimensions, factor_bytes
 
 ROWS = {
     # model: dimensions, blocks, dtype, full EMA, K-FAC total

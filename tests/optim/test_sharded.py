@@ -15,7 +15,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from geosd.optim.distributed import copy_full_into
+from geosd.optim.dtensors import copy_full_into
 from geosd.optim.update import UpdateRule
 
 

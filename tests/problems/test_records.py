@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from geosd.files import DamagedFileError, write_jsonl
-from geosd.problems.records import PooledSolutions, Problem, read_pool, read_problems
+from geosd.problems.records import PooledSolutions, Problem, read_problems
+from geosd.sampling.solution_pool import read_pool
 
 PROBLEMS = [Problem(f"p{n}", "train", f"{n}+1?", str(n + 1)) for n in range(4)]
 POOL = [PooledSolutions(p.id, (f"So {p.answer}.",), 4, 2) for p in PROBLEMS]

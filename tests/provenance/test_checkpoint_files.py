@@ -8,8 +8,8 @@ import os
 import pytest
 
 from geosd.files import sha256
-from geosd.provenance import proof
-from geosd.provenance.proof import HASHES, SETTLED, hashes_of_checkpoint
+from geosd.provenance import checkpoint_files
+from geosd.provenance.checkpoint_files import HASHES, SETTLED, hashes_of_checkpoint
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def age(path, seconds=60.0) -> None:
-    now = proof.time.time()
+    now = checkpoint_files.time.time()
     os.utime(path, (now - seconds, now - seconds))
 
 
@@ -33,7 +33,9 @@ def age(path, seconds=60.0) -> None:
 def read(monkeypatch):
     """Names of the files that were hashed."""
     names = []
-    monkeypatch.setattr(proof, "sha256", lambda path: names.append(path.name) or sha256(path))
+    monkeypatch.setattr(
+        checkpoint_files, "sha256", lambda path: names.append(path.name) or sha256(path)
+    )
     return names
 
 

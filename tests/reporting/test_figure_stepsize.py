@@ -13,7 +13,7 @@ from scipy import stats
 from geosd.reporting import figure_stepsize as stepsize
 from geosd.reporting.figures import save
 from geosd.reporting.id_ood_plane import FRAME, path
-from geosd.reporting.method_tables import short_rate
+from geosd.reporting.method_style import short_rate
 from geosd.reporting.run_accuracies import sweep_gains
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy import COLUMNS

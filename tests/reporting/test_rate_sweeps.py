@@ -11,8 +11,7 @@ from matplotlib.colors import to_hex
 
 from geosd.reporting import figure_rates, table_rates
 from geosd.reporting.id_ood_plane import FRAME
-from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import short_rate
+from geosd.reporting.method_style import method, short_rate
 from geosd.reporting.run_accuracies import (
     rate_in_grid,
     rate_runs,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from geosd.sampling import decode_step
+from geosd.sampling import kv_cache
 from geosd.sampling.decode_session import (
     ModelCacheSession,
     PreallocatedSession,
@@ -74,7 +74,7 @@ def test_rows_that_stay_are_computed_as_before(name, random_weights):
 
 @torch.inference_mode()
 def test_a_cache_that_grows_keeps_what_it_holds(monkeypatch, random_weights):
-    monkeypatch.setattr(decode_step, "CHUNK", 3)
+    monkeypatch.setattr(kv_cache, "CHUNK", 3)
     model = random_weights("qwen3")
     tokens, logits = generated(model)
     session = opened(model, "qwen3")

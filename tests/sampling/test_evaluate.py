@@ -6,15 +6,17 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from geosd.evaluation.accuracy import avg_at_k, consensus, count_correct
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts
 from geosd.problems.records import Problem, Sample
-from geosd.sampling.graded_sampler import GradedSampler, KeptSamples, evaluate
+from geosd.sampling.graded_sampler import GradedSampler, evaluate
+from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
+from geosd.scores.avg_and_pass_at_k import avg_at_k, count_correct
+from geosd.scores.consensus import consensus
 from geosd.seeds import seed_of
 
 DECODING = SamplingParams(0.6, 0.95, 8)

@@ -12,7 +12,8 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
-from geosd.sampling.graded_sampler import Draw, GradedSampler, KeptSamples
+from geosd.sampling.graded_sampler import Draw, GradedSampler
+from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 

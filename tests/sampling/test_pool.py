@@ -10,7 +10,8 @@ from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
-from geosd.sampling.graded_sampler import Draw, GradedSampler, KeptSamples
+from geosd.sampling.graded_sampler import Draw, GradedSampler
+from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.sampling.solution_pool import (
     count_pool,

@@ -14,7 +14,7 @@ import yaml
 from study import SITE
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.machine import check_job_gpus
+from geosd.prerequisites.slurm import check_job_gpus
 
 SMALL = slurm.Request(gpus=0, mem_mb=1000, minutes=5, threads=1)
 

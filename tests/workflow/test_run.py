@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from geosd.cli import extras, run
+from geosd.cli import extras, figures, run
 
 
 @pytest.fixture
@@ -61,16 +61,16 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
     done, stand_in, tmp_path, monkeypatch, capsys
 ):
     redrawn, words = [], tmp_path / "words"
-    monkeypatch.setattr(run, "redraw", redrawn.append)
+    monkeypatch.setattr(figures, "redraw", redrawn.append)
     monkeypatch.chdir(done.folder)
     stand_in(f'echo "$@" >> {words}')
     done.append("src/geosd/training/loop.py", "\nEDITED = True\n")  # what is there is stale
     done.append("src/geosd/reporting/table_main.py", "\nEDITED = True\n")
-    run.figures("quick")
+    figures.main("quick")
     assert capsys.readouterr().out == "Figures  figures/quick/: nothing to draw again\n"
     _, _, *arguments = shlex.split(words.read_text().replace("--logger brief", ""))
     stand_in(f'echo "$@" >> {words}; echo drawn > figures/quick/table_main.md')
-    run.figures("quick")
+    figures.main("quick")
     assert capsys.readouterr().out == "Figures  figures/quick/: table_main\n"
     words.unlink()
     planned = done.snakemake("--dry-run", *arguments)
@@ -80,12 +80,12 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
     scores = Path("results/quick/analyse/scores.csv")
     scores.unlink()  # the folder of results is there, half-made
     with pytest.raises(SystemExit, match=rf"(?s)  {scores}\nHint: `make run STUDY=quick`") as told:
-        run.figures("quick")
+        figures.main("quick")
     assert "training_curves" not in str(told.value)  # which is there
     Path("figures/quick/shipped.json").touch()
     files = iter([{"a.csv": "1", "b.md": "2"}, {"a.csv": "1", "b.md": "3"}])
-    monkeypatch.setattr(run, "read_shipped", lambda folder: SimpleNamespace(files=next(files)))
-    run.figures("quick")
+    monkeypatch.setattr(figures, "read_shipped", lambda folder: SimpleNamespace(files=next(files)))
+    figures.main("quick")
     assert redrawn == ["quick"] and not words.exists()
     said = "Figures  figures/quick/: 2 files drawn of its source/, not as shipped: b.md\n"
     assert capsys.readouterr().out == said

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.run_folders import RunFolders, read_index, wanted_snapshots, write_index
+from geosd.config.kept_weights import wanted_snapshots
+from geosd.config.run_folders import RunFolders, read_index, write_index
 
 MODEL = "mini-qwen3"
 

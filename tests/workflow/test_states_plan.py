@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from geosd.config import load, resolve, settings
-from geosd.config.run_folders import RunFolders, wanted_snapshots
+from geosd.config.kept_weights import wanted_snapshots
+from geosd.config.run_folders import RunFolders
 
 SHOWN = "figure_mechanism, figure_alignment, figure_density"
 

@@ -25,7 +25,8 @@ from geosd.provenance import code
 from geosd.reporting import specs
 from geosd.config import load, resolve, settings
 from geosd.config.job_counts import threads_of
-from geosd.config.run_folders import RunFolders, folder_digest, wanted_snapshots, weight_readers
+from geosd.config.run_folders import (RunFolders, folder_digest)
+from geosd.config.kept_weights import wanted_snapshots, weight_readers
 from geosd.problems.sources import get_data_source
 
 # As a module of another workflow: programs read from the folder that they run in. What that folder

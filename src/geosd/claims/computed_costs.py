@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from geosd.claims.published import published
-from geosd.costs.training_memory import GB, logits_bytes, training_memory
+from geosd.costs.memory_and_disk import GB, logits_bytes, training_memory
 from geosd.costs.update_operations import UpdateSize, kfac_units, units_by_rule
 from geosd.models.architectures import architecture
 

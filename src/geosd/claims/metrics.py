@@ -16,8 +16,8 @@ import pandas as pd
 
 from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
-from geosd.evaluation.accuracy import is_strong
 from geosd.mismatch_region import in_mismatch_region
+from geosd.scores.consensus import is_strong
 from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.step_log_tables import TEACHER_MASS

@@ -20,7 +20,8 @@ from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
 from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites import machine, slurm
-from geosd.prerequisites.machine import Check, hub_answers, missing, report
+from geosd.prerequisites.checks import Check, missing, report
+from geosd.prerequisites.machine import hub_answers
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_download import cached_file, load_catalogue
 from geosd.sampling.sampler import ContextError
@@ -191,6 +192,6 @@ def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> It
         yield Check(f"a node of {name}", "unknown", found, cure)
         return
     if request.gpus:
-        yield machine.check_job_gpus(name, request.gpus, seen)
+        yield slurm.check_job_gpus(name, request.gpus, seen)
     yield slurm.check_shared_folder(name, seen, text)
     yield slurm.check_clock(name, seen)

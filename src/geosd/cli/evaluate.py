@@ -12,7 +12,8 @@ from geosd.files import write_jsonl
 from geosd.problems.grading import reason_counts
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.graded_sampler import KeptSamples, evaluate, open_checkpoint
+from geosd.sampling.graded_sampler import evaluate, open_checkpoint
+from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
 
 

@@ -22,9 +22,10 @@ import tyro
 
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
+from geosd.config.kept_weights import kept_for
 from geosd.config.model_sizes import model_size
-from geosd.config.run_folders import RunFolders, kept_for
-from geosd.costs import hours, training_memory
+from geosd.config.run_folders import RunFolders
+from geosd.costs import hours, memory_and_disk
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
@@ -40,7 +41,7 @@ from geosd.costs.workload import (
 from geosd.models.architectures import architecture, published_architectures
 from geosd.objectives.objective import build
 from geosd.prerequisites import slurm
-from geosd.prerequisites.machine import report
+from geosd.prerequisites.checks import report
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
 from geosd.reporting import plan_tables
 from geosd.reporting.plan_tables import CalendarRow
@@ -224,13 +225,13 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
         )
     work, shape = model_workload(study, model, assumed), architecture(model)
     request = work.gpu_requests["train"]
-    parts_of = (training_memory.training_gpu_memory, training_memory.inference_gpu_memory)
+    parts_of = (memory_and_disk.training_gpu_memory, memory_and_disk.inference_gpu_memory)
     largest = max(
         (
             [part(shape, one, request, assumed) for part in parts_of]
             for one in work.trainings.values()
         ),
-        key=lambda memory: sum(map(training_memory.total_bytes, memory)),
+        key=lambda memory: sum(map(memory_and_disk.total_bytes, memory)),
     )
     parts = [f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion"]
     gpus = {"training": request.trainers, "inference": request.inference}
@@ -264,7 +265,7 @@ def spare_context(study: Study, model: str) -> dict[str, int]:
 
 def study_peaks(
     study: Study, bounds: Sequence[tuple[int, int]], assumed: Assumptions
-) -> list[list[training_memory.MemoryPart]]:
+) -> list[list[memory_and_disk.MemoryPart]]:
     """The most that the study's published models have on disk, for each (jobs, trainings) at once.
 
     Empty lists where the study has no such model.
@@ -277,7 +278,7 @@ def study_peaks(
         if model in published_architectures()
     ]
     return [
-        training_memory.peak_disk(works, study.overlay.keep, *one, assumed) if works else []
+        memory_and_disk.peak_disk(works, study.overlay.keep, *one, assumed) if works else []
         for one in bounds
     ]
 

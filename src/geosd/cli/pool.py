@@ -10,16 +10,18 @@ from pathlib import Path
 
 from geosd.cli.job import Job
 from geosd.files import write_json, write_jsonl
-from geosd.problems.records import Sample, read_problems, read_worked_solutions
+from geosd.problems.records import Sample, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.graded_sampler import Draw, KeptSamples, open_checkpoint
+from geosd.sampling.graded_sampler import Draw, open_checkpoint
+from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import (
     count_pool,
     graded_solutions,
     pool_solutions,
     pool_summary,
+    read_worked_solutions,
 )
 from geosd.seeds import seed_of
 

@@ -7,7 +7,7 @@ removes it. The run's manifest keeps the hash of what is removed.
 from pathlib import Path
 
 from geosd.config import load, resolve
-from geosd.config.run_folders import kept_for, weight_readers
+from geosd.config.kept_weights import kept_for, weight_readers
 from geosd.files import write_json
 
 

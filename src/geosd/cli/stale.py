@@ -6,7 +6,8 @@ from pathlib import Path
 
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
-from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_index, run_of, weight_readers
+from geosd.config.kept_weights import weight_readers
+from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_index, run_of
 from geosd.files import DamagedFileError
 from geosd.provenance import staleness
 from geosd.provenance.code import code_of, digest

@@ -15,10 +15,11 @@ from geosd.cli.job import Job
 from geosd.evaluation.states import ProbeRollout, survey_states
 from geosd.files import atomic_write, write_jsonl
 from geosd.models.load_and_save import load_model
-from geosd.problems.records import read_pool, read_problems
+from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.graded_sampler import open_checkpoint
 from geosd.sampling.sampler import SamplingParams
+from geosd.sampling.solution_pool import read_pool
 from geosd.scores.state_table import most_uncertain
 from geosd.scores.tidy import COLUMNS
 from geosd.seeds import seed_of

@@ -21,10 +21,10 @@ from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
 from geosd.preemption import PreemptionError, catch_sigterm
-from geosd.problems.records import read_pool, read_problems
+from geosd.problems.records import read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.solution_pool import require_solutions
+from geosd.sampling.solution_pool import read_pool, require_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train

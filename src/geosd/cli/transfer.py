@@ -8,7 +8,7 @@ from geosd.config import load, resolve
 from geosd.config.study import Study
 from geosd.provenance.proof import prove
 from geosd.reporting import figures, tables, transfer
-from geosd.reporting.method_tables import short_rate
+from geosd.reporting.method_style import short_rate
 from geosd.reporting.run_accuracies import sweep_gains
 from geosd.scores.tidy import read_tidy
 

@@ -9,7 +9,8 @@ import tyro
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.loading import SCHEMA, json_schema
+from geosd.config.json_schema import json_schema
+from geosd.config.loading import SCHEMA
 from geosd.config.output_needs import catalogue
 from geosd.config.rule_settings import configuration
 from geosd.files import write_text

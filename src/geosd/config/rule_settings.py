@@ -15,7 +15,7 @@ from geosd.config.schema_base import given_values
 from geosd.config.study import Study, sweep_points, values_of_candidates
 from geosd.dotted_keys import dotted_items
 from geosd.models.shipped_base_models import pinned_files
-from geosd.provenance.proof import hashes_of_checkpoint
+from geosd.provenance.checkpoint_files import hashes_of_checkpoint
 from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")

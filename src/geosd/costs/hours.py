@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
-from geosd.costs.training_memory import BF16, kv_bytes
+from geosd.costs.memory_and_disk import BF16, kv_bytes
 from geosd.costs.update_operations import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
 from geosd.costs.workload import (
     Assumptions,

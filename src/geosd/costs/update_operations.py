@@ -7,7 +7,7 @@ student's sequences in an update; a multiplication and its addition are two.
 from dataclasses import dataclass
 
 from geosd.models.architectures import Architecture
-from geosd.optim.kfac_memory import Dimensions
+from geosd.optim.factor_sizes import Dimensions
 from geosd.optim.layer_selection import shared_input_factors
 from geosd.optim.partition import partition
 
@@ -84,7 +84,7 @@ def kfac_units(
 
     Covariances scale with the tokens, inverses and products do not, so their share falls as an
     update grows. `blocks` is the paper's g (1 is dense), `subsample` its s, the share of the tokens
-    that enter the covariances; `share_inputs` as in `costs.training_memory.training_memory`.
+    that enter the covariances; `share_inputs` as in `costs.memory_and_disk.training_memory`.
     """
     layers = list(projection_sizes(model).projections())
     names = [name for name, _, _ in layers]

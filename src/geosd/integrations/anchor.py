@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 
 from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint, trained
-from geosd.optim.distributed import copy_full_into, full_tensor, is_sharded
+from geosd.optim.dtensors import copy_full_into, full_tensor, is_sharded
 
 
 class Anchor(TrainerCallback):

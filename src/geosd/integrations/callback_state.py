@@ -11,7 +11,7 @@ from transformers import TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from geosd.files import atomic_write
-from geosd.optim.distributed import full_tensor
+from geosd.optim.dtensors import full_tensor
 
 OF = "of_checkpoint"
 """Key of the step and the sums of the weights that a file belongs to."""

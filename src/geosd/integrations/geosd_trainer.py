@@ -23,7 +23,7 @@ from geosd.integrations.anchor import Anchor
 from geosd.integrations.geosd_loss import GeoSDLoss
 from geosd.integrations.kfac_callback import KFACCallback, check_parallel
 from geosd.objectives.reduce import loss_terms
-from geosd.optim.distributed import full_tensor
+from geosd.optim.dtensors import full_tensor
 from geosd.seeds import seed_of
 
 PRIVILEGED = "privileged_context"  # the name of the column in TRL

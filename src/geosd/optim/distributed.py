@@ -7,41 +7,20 @@ a shard, a rank preconditions its rows where they lie, with its own blocks of G 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from geosd.optim.blocks import BlockFactors, Inverse
+from geosd.optim.dtensors import copy_full_into, full_tensor, is_sharded
 from geosd.optim.partition import splits_a_block
 
 if TYPE_CHECKING:
-    from torch.distributed.tensor import DTensor
-
-
-def is_sharded(value: Any) -> TypeGuard[DTensor]:
-    """Whether a value is a DTensor; none is where nothing has loaded their module, a slow one."""
-    module = sys.modules.get("torch.distributed.tensor")
-    return module is not None and isinstance(value, module.DTensor)
-
-
-def full_tensor(tensor: Tensor) -> Tensor:
-    """A tensor itself, or the full tensor where each rank has a shard."""
-    return tensor.full_tensor() if is_sharded(tensor) else tensor
-
-
-def copy_full_into(value: Tensor, into: Tensor) -> None:
-    """Copy a full tensor into another, or into its shards on every rank."""
-    if is_sharded(into):
-        from torch.distributed.tensor import distribute_tensor
-
-        value = value.to(into.device, into.dtype)
-        value = distribute_tensor(value, into.device_mesh, into.placements, src_data_rank=None)
-    into.copy_(value)
+    pass
 
 
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:

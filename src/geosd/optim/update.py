@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from geosd.optim.distributed import full_tensor
+from geosd.optim.dtensors import full_tensor
 from geosd.optim.kfac import KFAC
 
 RULES = ("adamw", "kfac")

@@ -2,59 +2,21 @@
 
 import importlib.metadata
 import os
-import textwrap
 import urllib.error
 import urllib.request
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from geosd.prerequisites.checks import Check
+
 TB = 1e12
 TIMEOUT_S = 10.0
 SHOWN = 5
 """Packages that a line names; it counts the others."""
-
-
-class Check(NamedTuple):
-    """The outcome of one check: what was looked at and found, and what to do where it is not `ok`.
-
-    A study cannot do without what is `missing`; nobody could see what is `unknown`.
-    """
-
-    subject: str
-    state: Literal["ok", "missing", "unknown"]
-    found: str
-    cure: str = ""
-
-    @classmethod
-    def of(cls, subject: str, holds: object, found: str, cure: str) -> "Check":
-        """A check that is `ok` where what it looks for holds, and else `missing`."""
-        return cls(subject, "ok", found) if holds else cls(subject, "missing", found, cure)
-
-
-def report(checks: Sequence[Check]) -> str:
-    """Each check in 80 columns, its state first, and the cure below what is not ok.
-
-    Example:
-        >>> print(report([Check("disk", "ok", "9 TB free")]))
-        ok       disk: 9 TB free
-    """
-    lines, wraps = [], {"break_long_words": False, "break_on_hyphens": False}
-    for check in checks:
-        words = f"{check.state:8} {check.subject}: {check.found}"
-        lines.append(textwrap.fill(words, 80, subsequent_indent=" " * 9, **wraps))
-        if check.state != "ok":  # a line by itself, however long: its command can be copied
-            lines.append(f"{' ' * 9}Hint: {check.cure}")
-    return "\n".join(lines)
-
-
-def missing(checks: Sequence[Check]) -> list[str]:
-    """The subjects of the checks that found something missing."""
-    return [check.subject for check in checks if check.state == "missing"]
 
 
 def locked_versions(lock: Path) -> dict[str, str]:
@@ -249,17 +211,3 @@ def check_local_gpus(requested: int, visible: int) -> Check:
     found = f"this machine shows {visible}; the largest job asks for {requested}"
     cure = "run the study on a cluster, `snakemake --profile slurm`: docs/cluster.md"
     return Check.of("GPUs", visible >= requested, found, cure)
-
-
-def check_job_gpus(partition: str, requested: int, report: Mapping[str, Any]) -> Check:
-    """Compare the GPUs that `node_report` saw in a job of a partition with those asked for."""
-    subject, usable = f"GPUs of a job of {partition}", report["torch"]
-    found = f"{report['host']} shows {report['gpus']} of {requested}"
-    if report["gpus"] != requested:
-        cure = "compare profiles/slurm/site.yaml with `sinfo -o '%P %G'`"
-        return Check(subject, "missing", found, cure)
-    if usable is not None and len(usable) < requested:
-        cure = "torch is built for a newer driver, or `nvidia-smi` fails on the node too"
-        return Check(subject, "missing", f"{found}; torch can use {len(usable)}", cure)
-    names = ", ".join(sorted(set(usable or [])))
-    return Check(subject, "ok", found + (f": {names}" if names else ""))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from geosd.prerequisites import node_report
-from geosd.prerequisites.machine import Check
+from geosd.prerequisites.checks import Check
 
 WAIT_S = 60
 """Seconds that a job of a check may wait for a node."""
@@ -209,3 +209,17 @@ def check_clock(partition: str, report: Mapping[str, Any]) -> Check:
     found = f"{report['host']} differs by {difference:.1f} s at least"
     cure = "ask the cluster's administrators for one time on all nodes (NTP, chrony)"
     return Check.of(f"clock on {partition}", difference <= CLOCK_S, found, cure)
+
+
+def check_job_gpus(partition: str, requested: int, report: Mapping[str, Any]) -> Check:
+    """Compare the GPUs that `node_report` saw in a job of a partition with those asked for."""
+    subject, usable = f"GPUs of a job of {partition}", report["torch"]
+    found = f"{report['host']} shows {report['gpus']} of {requested}"
+    if report["gpus"] != requested:
+        cure = "compare profiles/slurm/site.yaml with `sinfo -o '%P %G'`"
+        return Check(subject, "missing", found, cure)
+    if usable is not None and len(usable) < requested:
+        cure = "torch is built for a newer driver, or `nvidia-smi` fails on the node too"
+        return Check(subject, "missing", f"{found}; torch can use {len(usable)}", cure)
+    names = ", ".join(sorted(set(usable or [])))
+    return Check(subject, "ok", found + (f": {names}" if names else ""))

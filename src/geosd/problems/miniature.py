@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from geosd.problems.encoding import revealed_parts
 from geosd.problems.grading import Verdict
@@ -33,35 +31,6 @@ def is_held_out(question: str) -> bool:
     has seen no problem of any study, whatever the study's seed and sizes.
     """
     return hashlib.sha256(question.encode()).digest()[0] < HELD_OUT
-
-
-@dataclass(frozen=True)
-class Document:
-    """A pretraining document: a prompt, which may hold the beginning of a solution, and the rest.
-
-    `ends` says whether the end of the response is learned too.
-    """
-
-    prompt: str
-    response: str
-    ends: bool = True
-
-
-class Corpus(Protocol):
-    """Interface of the documents that a base model of one world is pretrained on."""
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All words of the world, each with one token, in the order of their ids."""
-        ...
-
-    def draw_document(self, rng: random.Random) -> Document:
-        """Draw one document whose question is not held out."""
-        ...
-
-    def like(self, word: str) -> str:
-        """The word of a smaller world that means most of what this one means."""
-        ...
 
 
 class MiniaturePrompts:

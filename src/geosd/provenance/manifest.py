@@ -102,11 +102,6 @@ def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]
     }
 
 
-def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What computes a step here and now, for the identity of its states: code and packages."""
-    return {"code": digest(code_of(step, settings)), "packages": package_versions()}
-
-
 def _git(folder: Path, *arguments: str) -> str | None:
     try:
         answer = subprocess.run(

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from geosd.reporting.figures import PAGE_IN, SMALLEST_PT, signed, themed
-from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import short_rate
+from geosd.reporting.method_style import method, short_rate
 from geosd.scores.tidy import select_rows
 
 RANKING = "pi_0"

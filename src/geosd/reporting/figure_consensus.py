@@ -10,7 +10,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import ABLATION, BACKGROUND, OTHER, method, ordered, text_colour
+from geosd.reporting.method_style import (
+    ABLATION,
+    BACKGROUND,
+    OTHER,
+    coloured,
+    method,
+    method_handles,
+    ordered,
+    text_colour,
+)
 from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
 
 STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
@@ -69,7 +78,7 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
     grid[0, 1].set_xlim(left=0)  # of all models, now that all whiskers are drawn
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
-    figures.legend_below(figure, figures.method_handles(present), handlelength=2.2)
+    figures.legend_below(figure, method_handles(present), handlelength=2.2)
     return figure
 
 
@@ -89,7 +98,7 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
 
 
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    strong = figures.coloured(variants)
+    strong = coloured(variants)
     colours = {v: method(v).colour if v in strong else BACKGROUND for v in variants}
     values = figures.independent_values(runs, "value", "problems").groupby("variant")["value"]
     for row, variant in enumerate(variants):

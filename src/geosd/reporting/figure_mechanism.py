@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import DASHED, DIVERGENCES, method
+from geosd.reporting.method_style import DASHED, DIVERGENCES, MARKER, labels_with_rates, method
 from geosd.scores.state_table import bin_states_by_overlap, states_of_model
 
 TRAINED_BY = {"fwdkl": "fwdkl", "revkl": "revkl", "hellinger": "geosd"}
@@ -48,7 +48,7 @@ def plot(
         axes.set_ylim(bottom=0)
     figures.legend_below(figure, handles, handlelength=2.2)
     for model, values in drifts.items():
-        labels = figures.labels_with_rates(learning_rates[model])
+        labels = labels_with_rates(learning_rates[model])
         figures.label_line_ends(panels[f"B {model}"], values, "step", "value", labels)
     return figure
 
@@ -77,7 +77,7 @@ def _norms(axes: Axes, binned: pd.DataFrame) -> dict[str, Line2D]:
         low, middle, high = quartiles.unstack().reindex(range(lowest, BINS)).to_numpy().T
         at = binned.groupby(numbers)["mean_overlap"].first().reindex(range(lowest, BINS))
         axes.fill_between(at, low, high, color=look.colour, alpha=0.16, lw=0)
-        line = {"color": look.colour, "marker": look.marker, "lw": 1.2, **figures.MARKER}
+        line = {"color": look.colour, "marker": look.marker, "lw": 1.2, **MARKER}
         line["ls"] = (0, DASHED) if name == "revkl" else "-"
         (handles[DIVERGENCES[name]],) = axes.plot(at, middle, **line)
     axes.set(xlim=(min(lowest / BINS, 1 - 1 / BINS), 1), ylabel="gradient norm at the logits")

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import ordered
+from geosd.reporting.method_style import labels_with_rates, ordered
 from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
 from geosd.scores.score_table import OOD_AVERAGE
 
@@ -47,6 +47,6 @@ def plot(
         axes.set(title=model, xlabel="solution revealed to the teacher (%)")
     panels[0].set_ylabel("OOD change from π₀ (points)")
     for axes, (model, sweep) in zip(panels, sweeps.items(), strict=True):
-        labels = figures.labels_with_rates(learning_rates[model])
+        labels = labels_with_rates(learning_rates[model])
         figures.label_line_ends(axes, sweep, "privilege", "change", labels)
     return figure

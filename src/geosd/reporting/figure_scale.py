@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 from geosd.models.architectures import TINY_MODELS, architecture, dimensions
 from geosd.problems.search.documents import VOCABULARY
 from geosd.reporting import figures
-from geosd.reporting.method_style import method, text_colour
+from geosd.reporting.method_style import method, method_handles, method_line, text_colour
 from geosd.reporting.method_tables import accuracy_name
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -58,9 +58,7 @@ def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     for axes, letter, (benchmark, title) in zip(panels, "AB", titles.items(), strict=True):
         values = figures.independent_values(runs[runs["benchmark"] == benchmark], "accuracy")
         for name, of_method in values.groupby("variant"):
-            figures.mean_line(
-                axes, of_method, "size", "accuracy", (0, 100), **figures.method_line(name)
-            )
+            figures.mean_line(axes, of_method, "size", "accuracy", (0, 100), **method_line(name))
         _gains(axes, values)
         figures.panel_title(axes, letter, title)
         axes.set(ylabel=f"{accuracy_name(scores)} (%)", xscale="log")
@@ -69,7 +67,7 @@ def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     axes.set_xticks(sizes, [short_count(size) for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("parameters")
-    figures.legend_below(figure, figures.method_handles(COMPARED), handlelength=2.2)
+    figures.legend_below(figure, method_handles(COMPARED), handlelength=2.2)
     return figure
 
 

@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 
 from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import FRAME, frame_of, path, plane
-from geosd.reporting.method_style import method, ordered
-from geosd.reporting.method_tables import short_rate
+from geosd.reporting.method_style import method, ordered, short_rate
 from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
 from geosd.scores.score_table import ID, OOD_AVERAGE
 

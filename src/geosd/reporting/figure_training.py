@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import ordered
+from geosd.reporting.method_style import method_handles, ordered
 
 ROLLOUTS = "rollout/accuracy"
 PANELS = {
@@ -53,5 +53,5 @@ def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
             axes.set(xlabel="updates" if model == models[-1] else "", ylabel=label)
             axes.margins(x=0.02)
         row[0].set_title(model)
-    figures.legend_below(figure, figures.method_handles(names))
+    figures.legend_below(figure, method_handles(names))
     return figure

@@ -17,12 +17,17 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
-from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
 from geosd.files import atomic_write
-from geosd.reporting.method_style import BACKGROUND, DASHED, EMPHASIZED, Method, method, text_colour
-from geosd.reporting.method_tables import short_rate
+from geosd.reporting.method_style import (
+    BACKGROUND,
+    Method,
+    coloured,
+    method,
+    method_line,
+    text_colour,
+)
 from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
 
 FONT = "GeoSD Sans"
@@ -46,9 +51,6 @@ themed = matplotlib.rc_context(THEME)
 PAGE_IN = 5.5
 HALF_IN = 2.65
 """The paper's text width, and that of a figure beside another, in inches."""
-DASHED_METHODS = ("pi_0", "geosd_no_prox")
-"""The base model is a reference and no method, and that ablation is drawn beside GeoSD alone."""
-MARKER = {"markersize": 3.4, "markeredgewidth": 0.3, "markeredgecolor": "white"}
 LABEL_PT = 6.5
 DARK = b"@media (prefers-color-scheme: dark){:root{filter:invert(.93) hue-rotate(180deg)}}</style>"
 """Makes an SVG dark on a dark page, and keeps its hues; pages have no second file of a figure."""
@@ -119,28 +121,6 @@ def mean_point(
     axes.plot(x.mean(), y.mean(), ls="", ms=size, **marker)
 
 
-def coloured(variants: Sequence[str]) -> list[str]:
-    """The methods of a figure that have a colour and an interval: five or fewer."""
-    few = len(variants) <= len(EMPHASIZED)
-    return [name for name in variants if few or name in EMPHASIZED]
-
-
-def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
-    """The lines of a figure's legend by their labels; all grey lines have one."""
-    handles = {
-        method(name).label: Line2D([], [], **method_line(name)) for name in coloured(variants)
-    }
-    if len(handles) < len(variants):
-        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)
-    return handles
-
-
-def method_line(variant: str) -> dict[str, Any]:
-    """Keywords of `Axes.plot` for a method's line in its colour."""
-    look, dashes = method(variant), (0, DASHED) if variant in DASHED_METHODS else "-"
-    return {"color": look.colour, "marker": look.marker, "lw": 1.3, "ls": dashes, **MARKER}
-
-
 def method_lines(
     axes: Axes,
     values: pd.DataFrame,
@@ -205,11 +185,6 @@ def label_line_ends(
     axes.set_xlim(left, left + (last - left) * width / (width - widest))
     axes.set_xticks(ticks)
     axes.spines["bottom"].set_bounds(left, last)
-
-
-def labels_with_rates(rates: Mapping[str, float]) -> dict[str, str]:
-    """The label of each variant: its name and its learning rate, as `GeoSD at 1e-5`."""
-    return {name: f"{method(name).label} at {short_rate(rate)}" for name, rate in rates.items()}
 
 
 def push_apart(values: Sequence[float], least: float) -> Sequence[float]:

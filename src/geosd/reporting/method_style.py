@@ -5,10 +5,13 @@ lines without markers in one panel differ in lightness by 12 of 100 and in colou
 of 15 under each of the three colour blindnesses: so eyes and grey print tell them apart.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 
 
 @dataclass(frozen=True)
@@ -70,3 +73,48 @@ def text_colour(colour: str) -> tuple[float, float, float]:
     """A darker shade of a method's colour, as light ones do not carry small letters."""
     red, green, blue = to_rgb(colour)
     return (0.62 * red, 0.62 * green, 0.62 * blue)
+
+
+DASHED_METHODS = ("pi_0", "geosd_no_prox")
+"""The base model is a reference and no method, and that ablation is drawn beside GeoSD alone."""
+
+
+MARKER = {"markersize": 3.4, "markeredgewidth": 0.3, "markeredgecolor": "white"}
+
+
+def coloured(variants: Sequence[str]) -> list[str]:
+    """The methods of a figure that have a colour and an interval: five or fewer."""
+    few = len(variants) <= len(EMPHASIZED)
+    return [name for name in variants if few or name in EMPHASIZED]
+
+
+def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
+    """The lines of a figure's legend by their labels; all grey lines have one."""
+    handles = {
+        method(name).label: Line2D([], [], **method_line(name)) for name in coloured(variants)
+    }
+    if len(handles) < len(variants):
+        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)
+    return handles
+
+
+def method_line(variant: str) -> dict[str, Any]:
+    """Keywords of `Axes.plot` for a method's line in its colour."""
+    look, dashes = method(variant), (0, DASHED) if variant in DASHED_METHODS else "-"
+    return {"color": look.colour, "marker": look.marker, "lw": 1.3, "ls": dashes, **MARKER}
+
+
+def labels_with_rates(rates: Mapping[str, float]) -> dict[str, str]:
+    """The label of each variant: its name and its learning rate, as `GeoSD at 1e-5`."""
+    return {name: f"{method(name).label} at {short_rate(rate)}" for name, rate in rates.items()}
+
+
+def short_rate(rate: float) -> str:
+    """A learning rate in few letters, for labels of tables and figures.
+
+    Example:
+        >>> short_rate(3e-7), short_rate(2.5e-6)
+        ('3e-7', '2.5e-6')
+    """
+    power = math.floor(math.log10(rate) + 1e-9)
+    return f"{round(rate / 10**power, 3):g}e{power}"

@@ -1,6 +1,5 @@
 """What tables with a row per method or candidate share: cells, notes, the paper's columns."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
@@ -21,17 +20,6 @@ def accuracy_name(scores: pd.DataFrame) -> str:
     """The name of the accuracy, with its k, for notes and axis labels, e.g. `avg@16`."""
     ks = sorted(scores.loc[scores["metric"] == "avg@k", "k"].unique())
     return " / ".join(f"avg@{k}" for k in ks)
-
-
-def short_rate(rate: float) -> str:
-    """A learning rate in few letters, for labels of tables and figures.
-
-    Example:
-        >>> short_rate(3e-7), short_rate(2.5e-6)
-        ('3e-7', '2.5e-6')
-    """
-    power = math.floor(math.log10(rate) + 1e-9)
-    return f"{round(rate / 10**power, 3):g}e{power}"
 
 
 def number_of_runs(scores: pd.DataFrame) -> str:

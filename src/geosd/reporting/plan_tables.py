@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from geosd.costs.hours import HOUR, PlanRow, likely_hours
-from geosd.costs.training_memory import GB, MemoryPart, total_bytes
+from geosd.costs.memory_and_disk import GB, MemoryPart, total_bytes
 from geosd.costs.workload import Assumptions
 from geosd.reporting.tables import MISSING, markdown_table
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from geosd.claims.published import published
-from geosd.costs.training_memory import GB, TrainingMemory, rounded_memory, training_memory
+from geosd.costs.memory_and_disk import GB, TrainingMemory, rounded_memory, training_memory
 from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (
     DIFFERS,

@@ -1,7 +1,7 @@
 """Training memory at 8B (the paper's Table memory_methods)."""
 
 from geosd.claims.published import published
-from geosd.costs.training_memory import GB, STATE_BYTES, logits_bytes, training_memory
+from geosd.costs.memory_and_disk import GB, STATE_BYTES, logits_bytes, training_memory
 from geosd.costs.update_operations import UpdateSize
 from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from geosd.reporting.method_style import method, ordered
+from geosd.reporting.method_style import method, ordered, short_rate
 from geosd.reporting.method_tables import (
     candidate_table,
     mean_cell,
     paired_change_cell,
     paired_note,
-    short_rate,
 )
 from geosd.reporting.run_accuracies import SweepPoints
 from geosd.reporting.tables import Cell, Column, Table

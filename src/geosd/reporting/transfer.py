@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import method, ordered
+from geosd.reporting.method_style import coloured, method, ordered
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -41,7 +41,7 @@ def plot(choice: str, runs: pd.DataFrame) -> Figure:
         axes.set_xticks(settings)
         axes.set_ylabel(f"{label} gain over π₀ (points)")
         axes.set_xlabel("conflict between ID and OOD problems")
-    grey = [name for name in variants if name not in figures.coloured(variants)]
+    grey = [name for name in variants if name not in coloured(variants)]
     for axes, benchmark in zip(panels, LABELS, strict=True):
         figures.label_line_ends(axes, values, "setting", benchmark, grey=grey)
     return figure

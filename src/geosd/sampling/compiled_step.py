@@ -26,7 +26,8 @@ import transformers
 from torch import Tensor, nn
 
 from geosd.files import sha256, sync, write_text
-from geosd.sampling.decode_step import ATTENTION, Columns, KeyValueCache, next_logits
+from geosd.sampling.decode_step import ATTENTION, Columns, next_logits
+from geosd.sampling.kv_cache import KeyValueCache
 
 SOURCES = ("compiled_step.py", "decode_step.py")
 STEP, NOTE = "step.pt2", "sha256"

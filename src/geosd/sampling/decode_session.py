@@ -10,14 +10,8 @@ from torch import Tensor, nn
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from geosd.sampling.decode_step import (
-    DecodeStep,
-    EagerStep,
-    KeyValueCache,
-    UnsupportedAttentionError,
-    grown,
-    with_room,
-)
+from geosd.sampling.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
+from geosd.sampling.kv_cache import KeyValueCache, grown, with_room
 
 
 class PreallocatedSession:

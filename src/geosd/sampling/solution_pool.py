@@ -1,9 +1,13 @@
 """The pool of verified solutions, sampled once from the base model or given: the privilege."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
+from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
 from geosd.problems.records import PooledSolutions, Problem, Reason, Sample
 
@@ -98,3 +102,38 @@ def require_solutions(rows: Sequence[PooledSolutions], least_share: float) -> No
 
 def _reasons(rows: Sequence[PooledSolutions]) -> Counter[Reason]:
     return sum((Counter(row.reasons) for row in rows), Counter())
+
+
+def read_worked_solutions(card: Path) -> dict[str, str]:
+    """The worked solutions, by problem id, that a data set's card holds; none where it has none."""
+    # A tenth of a second that programs without a card save.
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        found = json.loads(card.read_text(encoding="utf-8")).get("worked_solutions", {})
+        return TypeAdapter(dict[str, str]).validate_python(found, strict=True)
+    except (ValueError, AttributeError, ValidationError) as error:
+        raise DamagedFileError(f"{card}: is no card of problems.\n{remake_hint(card)}") from error
+
+
+def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:
+    """Read the verified solutions of problems: one row a problem, in their order.
+
+    DamagedFileError if a row is missing, in another place or none, or its counts contradict each
+    other.
+    """
+    pool = read_jsonl(path, PooledSolutions)
+    for number, (row, problem) in enumerate(zip_longest(pool, problems), start=1):
+        if row is None or problem is None or row.problem_id != problem.id:
+            got = "the end of the file" if row is None else f"problem_id {row.problem_id}"
+            expected = "the end of the file" if problem is None else f"problem_id {problem.id}"
+        elif not len(row.solutions) <= row.verified <= row.drawn:
+            got = f"verified {row.verified} of drawn {row.drawn}"
+            expected = f"verified from {len(row.solutions)}, the solutions, to drawn"
+        elif row.reasons and sum(row.reasons.values()) != row.drawn:
+            got = f"{sum(row.reasons.values())} rollouts by reason"
+            expected = f"{row.drawn}, as many as were drawn"
+        else:
+            continue
+        raise DamagedLineError(f"{path}:{number}: {got}; expected {expected}.\n{remake_hint(path)}")
+    return pool

@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from itertools import chain
 from statistics import fmean
 
-from geosd.evaluation.accuracy import (
-    THRESHOLD,
-    consensus,
-    count_correct,
-    false_consensus_rate,
-    pass_at_k,
-)
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.problems.search.habits import HABITS, habit_shares
+from geosd.scores.avg_and_pass_at_k import count_correct, pass_at_k
+from geosd.scores.consensus import THRESHOLD, consensus, false_consensus_rate
 from geosd.scores.score_table import OOD_AVERAGE, group_by_benchmark
 
 

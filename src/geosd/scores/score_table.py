@@ -11,17 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.evaluation.accuracy import (
-    avg_at_k,
-    consensus,
-    count_correct,
-    false_consensus_rate,
-    majority_accuracy,
-    mean_pass_at_k,
-)
 from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, Sample
+from geosd.scores.avg_and_pass_at_k import avg_at_k, count_correct, mean_pass_at_k
+from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
 
 OOD_AVERAGE = "ood_avg"

@@ -26,7 +26,7 @@ from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedTokenizerBase
 
 from geosd.models.load_and_save import load_model
-from geosd.optim.distributed import full_tensor
+from geosd.optim.dtensors import full_tensor
 from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
 from geosd.training.fsdp import (
     full_state_dict,

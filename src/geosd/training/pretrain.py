@@ -18,7 +18,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.models.tiny_architectures import build
-from geosd.problems.miniature import Corpus, Document, build_tokenizer
+from geosd.problems.corpus import Corpus, Document
+from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import SearchCorpus, WideCorpus
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState

@@ -28,7 +28,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from geosd.models.load_and_save import named_weights
-from geosd.optim.distributed import copy_full_into
+from geosd.optim.dtensors import copy_full_into
 from geosd.sampling.sampler import Completion, Sampler, SamplingParams
 from geosd.training.packing import pack
 from geosd.training.policy import Policy, copy_parameters, frozen_copy, response_logits

@@ -18,10 +18,11 @@ from geosd.objectives.objective import Objective, build
 from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
-from geosd.problems.records import read_pool, read_problems
+from geosd.problems.records import read_problems
 from geosd.problems.sources import encoding_of, get_data_source
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
+from geosd.sampling.solution_pool import read_pool
 from geosd.training.chunked_logits import ChunkedLogits, recomputes
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.packing import Microbatch, split_into_microbatches

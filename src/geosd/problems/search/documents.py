@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from geosd.problems.miniature import SPECIAL, STEP_END, Document, MiniaturePrompts, is_held_out
+from geosd.problems.corpus import Document
+from geosd.problems.miniature import SPECIAL, STEP_END, MiniaturePrompts, is_held_out
 from geosd.problems.search.equations import (
     COMMON,
     MODULUS,

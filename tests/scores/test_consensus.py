@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from geosd.evaluation.accuracy import consensus, false_consensus_rate, majority_accuracy
 from geosd.problems.records import Sample
+from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
 
 
 def problem(name: str, answers: list[str | None], gold: str) -> list[Sample]:

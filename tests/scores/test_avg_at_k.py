@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.evaluation.accuracy import ProblemCounts, UnevenSamplesError, avg_at_k, count_correct
 from geosd.problems.records import Sample
+from geosd.scores.avg_and_pass_at_k import (
+    ProblemCounts,
+    UnevenSamplesError,
+    avg_at_k,
+    count_correct,
+)
 
 
 def sample(problem: str, number: int, correct: bool, benchmark: str = "id") -> Sample:

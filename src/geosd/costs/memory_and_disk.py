@@ -15,7 +15,7 @@ from typing import NamedTuple
 from geosd.costs.update_operations import UpdateSize, projection_sizes
 from geosd.costs.workload import Assumptions, GpuRequest, ModelWorkload, TrainingWorkload
 from geosd.models.architectures import Architecture, architecture
-from geosd.optim.kfac_memory import factor_bytes
+from geosd.optim.factor_sizes import factor_bytes
 
 BF16, FP32 = 2, 4
 STATE_BYTES = {"master weights": 4, "gradients": 4, "first moments": 4, "second moments": 4}

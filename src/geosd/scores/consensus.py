@@ -1,0 +1,75 @@
+"""Consensus of samples: the majority answer of a problem, and whether it is right."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from geosd.problems.records import Sample
+from geosd.scores.avg_and_pass_at_k import group_by_problem
+
+THRESHOLD = 0.75
+"""The paper's tau: from which share of the samples on they agree strongly (sec:false-consensus)."""
+
+
+def is_strong(strength: Any, threshold: float = THRESHOLD) -> Any:
+    """Whether C(x) >= tau, elementwise, for numbers or a series."""
+    # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
+    return strength >= threshold - 1e-12
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """Consensus of one problem's samples: the majority answer, its share, whether it is right."""
+
+    majority: str | None
+    """None if no sample gives an answer."""
+    strength: float
+    """C(x), the share of all m samples that give it; 0 if none gives an answer."""
+    correct: bool
+
+    def is_false(self, threshold: float = THRESHOLD) -> bool:
+        """Whether the consensus is strong and wrong: C(x) >= tau and a^(x) wrong."""
+        strong = is_strong(self.strength, threshold)
+        return strong and self.majority is not None and not self.correct
+
+
+def consensus(samples: Iterable[Sample]) -> list[Consensus]:
+    """The consensus of each problem's samples, problems in the file's order.
+
+    Three readings where the paper is silent. A sample without an answer counts among the m, but
+    "no answer" is never a majority answer. Answers that the grader finds correct are one answer,
+    however they are written (1/2, 0.5); wrong ones are compared as text. Of answers with equal
+    counts, the one first seen wins, which needs no draw and favours neither right nor wrong.
+
+    Source: the paper, section (sec:false-consensus).
+    """
+    return [_agreement(group) for group in group_by_problem(samples).values()]
+
+
+def _agreement(group: Sequence[Sample]) -> Consensus:
+    answered = [sample for sample in group if sample.answer is not None]
+    if not answered:
+        return Consensus(None, 0.0, False)
+    # (True, "") is the class of all correct answers; Counter keeps the order of first sight.
+    votes = Counter((s.correct, "" if s.correct else s.answer) for s in answered)
+    winner, count = max(votes.items(), key=lambda vote: vote[1])
+    correct, answer = winner
+    first = next(s.answer for s in answered if s.correct) if correct else answer
+    return Consensus(first, count / len(group), correct)
+
+
+def majority_accuracy(consensuses: Sequence[Consensus]) -> float:
+    """Share of problems whose majority answer is right: maj@m, in [0, 1]."""
+    return _share([c.correct for c in consensuses])
+
+
+def false_consensus_rate(consensuses: Sequence[Consensus], threshold: float = THRESHOLD) -> float:
+    """Share of problems whose samples agree strongly on a wrong answer, in [0, 1]."""
+    return _share([c.is_false(threshold) for c in consensuses])
+
+
+def _share(flags: Sequence[bool]) -> float:
+    if not flags:
+        raise ValueError("consensus of no problems.\nHint: the benchmark's name matched no sample.")
+    return sum(flags) / len(flags)
