@@ -11,7 +11,7 @@ import yaml
 
 from geosd.cli import doctor
 from geosd.config import load, resolve
-from geosd.prerequisites.machine import locked_versions
+from geosd.prerequisites.checks import locked_versions
 
 MODEL = "qwen3-8b"
 RAW = "train/dapo-math-17k.parquet bench/aime24.jsonl bench/aime25.jsonl bench/amc23.jsonl"
@@ -22,7 +22,7 @@ def machine(root, tmp_path, monkeypatch):
     """A machine that has what study paper needs of one model, to be spoilt."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")  # a training of Olmo-3 asks for four
     installed = locked_versions(root / "envs/gpu.txt")
-    monkeypatch.setattr(doctor.machine, "installed_versions", lambda: installed)
+    monkeypatch.setattr(doctor.checks, "installed_versions", lambda: installed)
     monkeypatch.setattr(doctor, "cached_checkpoint", lambda *_: tmp_path)
     monkeypatch.setattr(doctor, "cached_file", lambda _: None)
     monkeypatch.setattr(doctor, "hub_answers", lambda *_: False)

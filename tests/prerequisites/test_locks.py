@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from geosd.prerequisites.machine import installed_versions, locked_versions
+from geosd.prerequisites.checks import installed_versions, locked_versions
 
 EXTRAS = ("reproduce", "math", "vllm")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.prerequisites.machine import (
+from geosd.prerequisites.checks import (
     bytes_below,
     check_cache,
     check_checkpoint,

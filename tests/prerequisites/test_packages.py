@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.prerequisites.machine import (
+from geosd.prerequisites.checks import (
     check_lock,
     check_package,
     locked_versions,

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.machine import check_local_gpus
+from geosd.prerequisites.checks import check_local_gpus
 from geosd.prerequisites.slurm import Request, Site, check_job_gpus
 
 SITE = Site(None, "h100", 8, 10, 2, 20, 1440, {"cpu": {"max_runtime": 1440}, "gpu": {"max_gpu": 4}})

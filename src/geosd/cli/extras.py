@@ -6,7 +6,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from geosd.config import load, resolve
-from geosd.prerequisites.machine import locked_versions
+from geosd.prerequisites.checks import locked_versions
 
 
 def main(study: str, locks: Path = Path("envs")) -> None:

@@ -1,8 +1,22 @@
-"""The outcome of a check, and how a list of them is said."""
+"""What a check says, and the checks of this machine: packages, files, disk, hub and GPUs."""
 
+import importlib.metadata
+import os
 import textwrap
-from collections.abc import Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+TB = 1e12
+TIMEOUT_S = 10.0
+SHOWN = 5
+"""Packages that a line names; it counts the others."""
 
 
 class Check(NamedTuple):
@@ -41,3 +55,197 @@ def report(checks: Sequence[Check]) -> str:
 def missing(checks: Sequence[Check]) -> list[str]:
     """The subjects of the checks that found something missing."""
     return [check.subject for check in checks if check.state == "missing"]
+
+
+def locked_versions(lock: Path) -> dict[str, str]:
+    r"""The pins of a lock: canonical name -> version, without hashes.
+
+    A pin is a line `name==version`, in the form that pip and uv write: hashes follow on lines of
+    their own, after a backslash.
+
+    Raises:
+        ValueError: A line pins no version; the message names it.
+    """
+    pins = {}
+    for number, line in enumerate(lock.read_text(encoding="utf-8").splitlines(), 1):
+        text = line.partition(" #")[0].rstrip("\\ ")
+        if not text or text.startswith(("#", " ")):
+            continue
+        requirement = Requirement(text)
+        [*specifiers] = requirement.specifier
+        if [one.operator for one in specifiers] != ["=="]:
+            raise ValueError(
+                f"{lock}:{number}: {text!r} pins no version; allowed is name==version.\n"
+                "Hint: `make pins` and `make pins-gpu` write the locks."
+            )
+        pins[canonicalize_name(requirement.name)] = specifiers[0].version
+    return pins
+
+
+def installed_versions() -> dict[str, str]:
+    """The packages of this interpreter: canonical name -> version."""
+    return {
+        canonicalize_name(package.metadata["Name"]): package.version
+        for package in importlib.metadata.distributions()
+    }
+
+
+def required_packages(extras: Iterable[str], requirements: Iterable[str]) -> set[str]:
+    """The packages that some extras of geosd name, those of extras within extras too.
+
+    `requirements` is what `importlib.metadata.requires("geosd")` returns.
+    """
+    declared = [Requirement(text) for text in requirements]
+    left, seen, names = [*extras], set(), set()
+    while left:
+        extra = left.pop()
+        seen.add(extra)
+        for one in declared:
+            if one.marker is not None and not one.marker.evaluate({"extra": extra}):
+                continue
+            if canonicalize_name(one.name) == "geosd":
+                left += [inner for inner in one.extras if inner not in seen]
+            else:
+                names.add(canonicalize_name(one.name))
+    return names
+
+
+def check_lock(
+    lock: str,
+    pins: Mapping[str, str],
+    installed: Mapping[str, str],
+    needed: Collection[str],
+    cure: str,
+) -> Check:
+    """Compare the installed packages with a lock.
+
+    A local label (`2.13.0+cpu`) is the same version: it says how the package was built. The needed
+    packages must be there; any other pin counts only where it is installed.
+    """
+    subject = f"packages of {lock}"
+    absent = sorted(name for name in needed if name not in installed)
+    other = sorted(
+        f"{name} {installed[name]} (locked: {version})"
+        for name, version in pins.items()
+        if name in installed and Version(installed[name]).public != Version(version).public
+    )
+    faults = [f"not installed: {_some(absent)}"] if absent else []
+    faults += [f"another version: {_some(other)}"] if other else []
+    found = "; ".join(faults) or f"{len(pins.keys() & installed.keys())} at the locked versions"
+    return Check.of(subject, not faults, found, cure)
+
+
+def check_package(
+    names: Collection[str], installed: Mapping[str, str], purpose: str, cure: str
+) -> Check:
+    """Look for a package that a study needs for a purpose; one of the names is enough."""
+    usual = next(iter(names))
+    there = [f"{name} {installed[name]}" for name in names if name in installed]
+    found = f"{there[0]}, for {purpose}" if there else f"not installed; {purpose} needs it"
+    return Check.of(usual, there, found, cure)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def check_raw_files(
+    folder: Path, names: Collection[str], cached: Collection[str], hub_answers: bool
+) -> Check:
+    """Look for the raw files of a data set: in their folder, in the hub's cache, or on the hub.
+
+    They belong into `folder` (`data.raw`); rule `fetch` takes from the hub what its cache lacks.
+    """
+    absent = [name for name in names if not (folder / name).is_file()]
+    fetched = [name for name in absent if name not in cached]
+    if fetched and not hub_answers:
+        return Check(
+            "raw files",
+            "missing",
+            f"neither {folder} nor the hub's cache has {', '.join(fetched)}, and the hub does not"
+            " answer",
+            f"copy the files into {folder}; docs/problems.md lists them",
+        )
+    origins = {
+        "in the folder": len(names) - len(absent),
+        "in the hub's cache": len(absent) - len(fetched),
+        "on the hub, which answers": len(fetched),
+    }
+    counts = ", ".join(f"{count} {where}" for where, count in origins.items() if count)
+    return Check("raw files", "ok", f"{counts} ({folder})")
+
+
+def check_checkpoint(
+    model: str, repo: str, revision: str, cached: bool, hub_answers: bool, on_nodes: bool
+) -> Check:
+    """Look for a released checkpoint, whole, in the hub's cache, or else for the hub.
+
+    Whether a compute node, which reads it where `on_nodes`, reaches the hub is not known here.
+    """
+    subject = f"checkpoint of {model}"
+    if cached:
+        return Check(subject, "ok", f"{repo} is in the hub's cache")
+    if hub_answers and not on_nodes:
+        return Check(subject, "ok", f"{repo} is not in the hub's cache; the hub answers")
+    return Check(
+        subject,
+        "missing",
+        f"{repo} is not in the hub's cache" + (", which a compute node reads" * on_nodes),
+        f"hf download {repo} --revision {revision}, with HF_HOME in a folder that all nodes see",
+    )
+
+
+def check_cache(cache: Path, token: bool, on_nodes: bool) -> Check:
+    """Say where the hub's cache lies, and whether there is a token.
+
+    The home folder is often too small for checkpoints, and not every cluster shares it.
+    """
+    words = "a token is set" if token else "no token: public repositories need none"
+    found = f"{cache}; {words}"
+    if on_nodes and cache.is_relative_to(Path.home()):
+        cure = "export HF_HOME=/a/shared/folder, unless all nodes see your home and it has the room"
+        return Check("hub's cache", "unknown", f"{found}; it lies in your home", cure)
+    return Check("hub's cache", "ok", found)
+
+
+def bytes_below(folders: Iterable[Path]) -> int:
+    """Bytes of all files below some folders, those that do not exist left out."""
+    return sum(
+        (Path(parent) / name).lstat().st_size
+        for folder in folders
+        for parent, _, names in os.walk(folder)
+        for name in names
+    )
+
+
+def check_disk(folder: Path, free: int, planned: float, written: int) -> Check:
+    """Compare the free bytes in the folder of results with those still to be written of a study.
+
+    A quota counts only where the file system reports it as free space.
+    """
+    needed = max(0.0, planned - written)
+    found = f"{free / TB:.2f} TB free at {folder}; {needed / TB:.2f} TB still to be written"
+    cure = "make room, or link results/ and scratch/ to a larger disk that all nodes see"
+    return Check.of("disk", free >= needed, f"{found}. A quota: `quota -s`, `lfs quota -h .`", cure)
+
+
+def hub_answers(endpoint: str, offline: bool, timeout_s: float = TIMEOUT_S) -> bool:
+    """Whether a request to the hub's address gets an answer; none is made offline."""
+    if offline:
+        return False
+    request = urllib.request.Request(endpoint, method="HEAD")
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s):
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+def check_local_gpus(requested: int, visible: int) -> Check:
+    """Compare the GPUs that a process may use here with those of the study's largest job."""
+    found = f"this machine shows {visible}; the largest job asks for {requested}"
+    cure = "run the study on a cluster, `snakemake --profile slurm`: docs/cluster.md"
+    return Check.of("GPUs", visible >= requested, found, cure)
