@@ -15,7 +15,7 @@ import yaml
 
 from geosd.cli import evaluate, pool
 from geosd.config import load
-from geosd.provenance import identity, manifest
+from geosd.provenance import manifest
 from geosd.sampling.transformers_sampler import TransformersSampler
 
 ROWS, KILLS = 4, 10
@@ -52,7 +52,6 @@ def prepared(options, tmp_path, monkeypatch):
     cached(options(tmp_path)["params"])
     monkeypatch.setattr("geosd.cli.job.load", cached)
     monkeypatch.setattr(manifest, "code_of", lambda *_: {})
-    monkeypatch.setattr(identity, "code_of", lambda *_: {})
     monkeypatch.setattr(manifest, "_git", lambda *_: None)
 
 

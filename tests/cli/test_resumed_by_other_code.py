@@ -9,7 +9,7 @@ import yaml
 
 from geosd.cli import base
 from geosd.objectives.geosd import GeoSD
-from geosd.provenance import identity, manifest
+from geosd.provenance import manifest
 from geosd.provenance.code import SOURCES, code_of
 
 
@@ -22,7 +22,6 @@ def edit(tmp_path, monkeypatch):
         return code_of(step, settings, sources=tmp_path / "src")
 
     monkeypatch.setattr(manifest, "code_of", of_copy)
-    monkeypatch.setattr(identity, "code_of", of_copy)
 
     def edited(module, text):
         path = tmp_path / f"src/geosd/{module}.py"

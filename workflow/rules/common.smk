@@ -25,7 +25,7 @@ from geosd.provenance import code
 from geosd.reporting import specs
 from geosd.config import load, resolve, settings
 from geosd.config.job_counts import threads_of
-from geosd.config.run_folders import (RunFolders, folder_digest)
+from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.config.kept_weights import wanted_snapshots, weight_readers
 from geosd.problems.sources import get_data_source
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from geosd.config import load, resolve, settings
 from geosd.files import remove_leftovers, sha256
-from geosd.provenance.identity import computed_by
-from geosd.provenance.manifest import MANIFEST, code_hashes, manifest, write_manifest
+from geosd.provenance.manifest import MANIFEST, code_hashes, computed_by, manifest, write_manifest
 from geosd.provenance.proof import MODEL_CARD
 
 

@@ -24,10 +24,13 @@ def check(params: Path = Path("params.yaml")) -> None:
     print(f"{params} is right: studies {', '.join(load(params).studies)}.")
 
 
-def show(study: str | None = None, params: Path = Path("params.yaml")) -> None:
-    """Print a study as it is run, as YAML; default: the study that params.yaml names."""
+def show(
+    study: str | None = None, params: Path = Path("params.yaml"), out: Path | None = None
+) -> None:
+    """Print a study as it is run, as YAML, or write it; default: the one that params.yaml names."""
     shown = configuration(resolve(load(params), study))
-    print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
+    text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
+    write_text(out, text) if out else print(text, end="")
 
 
 def schema() -> None:

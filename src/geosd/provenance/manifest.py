@@ -208,3 +208,8 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
 def _digest(values: Mapping[str, Any]) -> str:
     text = json.dumps(values, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What computes a step here and now, for the identity of its states: code and packages."""
+    return {"code": digest(code_of(step, settings)), "packages": package_versions()}

@@ -203,14 +203,14 @@ def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
         return MISSING, MISSING
     decimals = DECIMALS.get(str(row["unit"]), 3)
     if math.isnan(low):
-        return f"{effect:+z.{decimals}f}", MISSING  # what rounds to zero has a plus
+        return format(effect, f"+z.{decimals}f"), MISSING  # what rounds to zero has a plus
     pairs = [(end, bound) for end in (low, high) for bound in bounds if not math.isnan(bound)]
     while decimals < 9 and any(
         np.sign(end - bound) != np.sign(round(end, decimals) - bound) for end, bound in pairs
     ):
         decimals += 1
     form = f"+z.{decimals}f"
-    return f"{effect:{form}}", f"[{low:{form}}, {high:{form}}]"
+    return format(effect, form), f"[{format(low, form)}, {format(high, form)}]"
 
 
 def _number(cell: Any) -> float:
