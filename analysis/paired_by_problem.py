@@ -19,7 +19,7 @@ import tyro
 
 from geosd.config.run_folders import read_index
 from geosd.files import read_jsonl
-from geosd.problems.records import ID, Sample
+from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.reporting.tables import markdown_table
 
 RESAMPLES = 10_000
@@ -64,9 +64,13 @@ def main(index: Annotated[Path, tyro.conf.Positional], reference: str = "pi_0") 
     rows = [["run", "ID, %", f"ID above {reference}", "OOD, %", f"OOD above {reference}"]]
     for variant, of in shares.items():
         cells = []
-        for inside in (True, False):
+        for outside in (False, True):
             mine, its = (
-                {name: found for name, found in each.items() if (name == ID) is inside}
+                {
+                    name: found
+                    for name, found in each.items()
+                    if is_out_of_distribution(name) is outside
+                }
                 for each in (of, shares[reference])
             )
             level = 100 * float(np.mean([np.mean([*each.values()]) for each in mine.values()]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -12,12 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from killed_node import RUN, require_same, run_folders
 from small_studies import configured
 
-from geosd.config import load, resolve
-from geosd.config.run_folders import RunFolders
-
-STUDY, RUN = "paper", ("qwen3-8b", "geosd", 0)
+STUDY = "paper"
 PIPELINE = Path("pipelines", STUDY, "dvc.yaml")
 STAGE = f"{PIPELINE}:train@{'-'.join(map(str, RUN))}"
 
@@ -58,17 +55,15 @@ def reproduce(project: Path) -> dict[str, Any]:
     (project / PIPELINE).write_text(text.replace(f"--config {given}", f"--config {allowed}"))
     call("python", "-m", "geosd", "dvc-commit", "--study", STUDY)
     assert "up to date" in (said := call("dvc", "status", STAGE)), said
-    with contextlib.chdir(project):
-        folder = Path(RunFolders(resolve(load("params.yaml"), STUDY)).train(*RUN))
+    folder, _ = run_folders(project, STUDY)
     manifest = project / folder / "manifest.json"
     expected = json.loads(manifest.read_text())["outputs"]
     shutil.rmtree(project / folder)
     shutil.rmtree(project / str(folder).replace("results", "scratch", 1), ignore_errors=True)
     began = time.monotonic()
-    said = call("dvc", "repro", "-s", STAGE)
+    call("dvc", "repro", "-s", STAGE)
     seconds = time.monotonic() - began
     found = json.loads(manifest.read_text())["outputs"]
-    differing = [name for name in expected | found if expected.get(name) != found.get(name)]
-    assert not differing, f"a training that DVC made again differs: {', '.join(differing)}\n{said}"
+    require_same(expected, found, "DVC made a training again")
     assert "up to date" in (said := call("dvc", "status", STAGE)), said
     return {"stage": STAGE, "seconds": round(seconds), "compared": len(expected)}

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +18,26 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.files import sha256
 
-STUDY, MODEL, VARIANT, SEED = "paper_ablation", "qwen3-8b", "geosd", 0
+STUDY = "paper_ablation"
+RUN = MODEL, VARIANT, SEED = "qwen3-8b", "geosd", 0
 
 
-def struck_run(project: Path) -> tuple[Path, Path]:
+def run_folders(project: Path, study: str = STUDY) -> tuple[Path, Path]:
     """The folders of the run that is hit, its training's and its samples', from the project."""
     with contextlib.chdir(project):
-        folders = RunFolders(resolve(load("params.yaml"), STUDY))
-    run = (MODEL, VARIANT, SEED)
-    return Path(folders.train(*run)), Path(folders.evaluate(*run))
+        folders = RunFolders(resolve(load("params.yaml"), study))
+    return Path(folders.train(*RUN)), Path(folders.evaluate(*RUN))
+
+
+def require_same(expected: Mapping[str, str], found: Mapping[str, str], after: str) -> None:
+    """AssertionError names the outputs whose hashes differ, and after what."""
+    differing = [name for name in expected | found if expected.get(name) != found.get(name)]
+    assert not differing, f"after {after} these differ: {', '.join(differing)}"
 
 
 def made_of(project: Path) -> list[Path]:
     """The folders of the run that is hit, and of all that the study makes of it."""
-    training, samples = struck_run(project)
+    training, samples = run_folders(project)
     study = Path("results", STUDY)
     of_run = [study / "alignment" / MODEL / VARIANT, study / "removed" / MODEL / training.parts[-2]]
     return [training, samples, *of_run, study / "analyse", study / "pages", Path("figures", STUDY)]
@@ -63,7 +70,7 @@ def run_again(project: Path) -> dict[str, Any]:
         AssertionError: An output differs, or the training was not started twice.
     """
     expected = hashes(project)
-    training, _ = struck_run(project)
+    training, _ = run_folders(project)
     scratch = project / str(training).replace("results", "scratch", 1)
     for folder in (*(project / each for each in made_of(project)), scratch):
         shutil.rmtree(folder, ignore_errors=True)
@@ -84,9 +91,7 @@ def run_again(project: Path) -> dict[str, Any]:
     lines = (scratch / "attempts.jsonl").read_text().splitlines()
     starts = [attempt for attempt in map(json.loads, lines) if attempt["event"] == "start"]
     assert len(starts) > 1, "the training went on as if nothing had happened"
-    found = hashes(project)
-    differing = [name for name in expected | found if expected.get(name) != found.get(name)]
-    assert not differing, f"after a node was killed these differ: {', '.join(differing)}"
+    require_same(expected, hashes(project), "a node was killed")
     return {
         "study": STUDY,
         "training": f"{MODEL}/{VARIANT}/{SEED}",

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
+import contextlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,23 +13,14 @@ import pandas as pd
 from jobs import local_jobs, slurm_jobs
 from scipy.stats import kendalltau
 
-from geosd.cli.plan import PlannedJob
+from geosd.cli.plan import PlannedJob, dry_run
 from geosd.costs.schedule import Task, start_times
 
 
 def planned_jobs(project: Path, study: str) -> list[PlannedJob]:
-    """The jobs that Snakemake would run for a study of a project, as `geosd plan` is told them."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "jobs.json")
-        paths = f"{project / 'src'}:{project / 'workflow/logger'}"
-        subprocess.run(
-            [sys.executable, "-m", "snakemake", "--profile", "local", "--dry-run"]
-            + ["--quiet", "all", "--config", f"study={study}"],
-            cwd=project,
-            env={**os.environ, "GEOSD_PLANNED_JOBS": str(file), "PYTHONPATH": paths},
-            check=True,
-        )
-        return [PlannedJob(*job) for job in json.loads(file.read_text())]
+    """The jobs that Snakemake would run for a study of a project."""
+    with contextlib.chdir(project):
+        return [PlannedJob(*row) for row in dry_run(study)]
 
 
 def simulated(

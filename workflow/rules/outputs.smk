@@ -1,6 +1,6 @@
 """
 Write the tables and draw the figures, one rule for each declaration table_*.yaml and figure_*.yaml of
-geosd.reporting; what a rule reads, the function of the module beside it says.
+geosd.reporting. A rule reads what the arguments of the output's function name.
 
     <figures>/table_*.{csv,md,tex}
     <figures>/figure_*.{pdf,svg,png}

@@ -98,22 +98,22 @@ def main(
             site = slurm.read_site(SITE)
             bounds = {"jobs": jobs or site.jobs, "trainings": trainings or site.trainings}
             bounds |= {"gpus": gpus} if gpus else {}
-            dry_run = json.loads(planned.read_text()) if planned else _dry_run(resolved, listed)
-            of_snakemake = [PlannedJob(*job) for job in dry_run]
+            rows = json.loads(planned.read_text()) if planned else dry_run(resolved.name, listed)
+            of_snakemake = [PlannedJob(*row) for row in rows]
             parts = _of_study(resolved, of_snakemake, site, bounds, assumed)
     except ValueError as error:  # a name, a share, or a model that fits nowhere
         sys.exit(str(error))
     print("\n\n".join(parts))
 
 
-def _dry_run(study: Study, listed: bool) -> list[list[Any]]:
+def dry_run(study: str, listed: bool = False) -> list[list[Any]]:
     """The jobs that Snakemake would run; it prints each of them where all are to be `listed`."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "jobs.json")
         words = ["--profile", "local", "--dry-run", "--logger", "brief", "--config"]
         paths = filter(None, ["workflow/logger", os.environ.get("PYTHONPATH")])
         done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *words, f"study={study.name}"],
+            [sys.executable, "-m", "snakemake", *words, f"study={study}"],
             env={**os.environ, "GEOSD_PLANNED_JOBS": str(file), "PYTHONPATH": ":".join(paths)},
             stdout=None if listed else subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -131,7 +131,7 @@ def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
 
 
 def _declaration(path: Path) -> OutputSpec:
-    """What a YAML file declares, with what the function of the module beside it reads."""
+    """The declaration in a YAML file, and the arguments of the function in its module."""
     kind = output_kind(path.stem)
     try:
         spec = OutputSpec(**yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -141,8 +141,8 @@ def _declaration(path: Path) -> OutputSpec:
     except (OSError, SyntaxError, TypeError, ValueError, KeyError, yaml.YAMLError) as error:
         allowed = ", ".join(each.name for each in fields(OutputSpec)[:-2])
         raise ValueError(
-            f"{path} is no declaration of an output: {error}\nHint: its keys are {allowed}; the"
-            f" module beside it has a function {kind.function}."
+            f"{path} is no declaration of an output: {error}\nHint: its keys are {allowed};"
+            f" {path.stem}.py has a function {kind.function}."
         ) from error
     names = [each.arg for each in arguments.args[: len(arguments.args) - len(arguments.defaults)]]
     keys = {key.rpartition(".")[2]: f"protocol.{key}" for key in spec.protocol}

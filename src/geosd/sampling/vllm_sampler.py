@@ -281,7 +281,7 @@ def start_engine(
             trainer's; "same" in this one, with one device.
 
     Raises:
-        ValueError: Several devices were asked for in the same process.
+        ValueError: `process` is "same", and the engine is to have several devices.
     """
     if process == "same" and tensor_parallel > 1:
         raise ValueError(
