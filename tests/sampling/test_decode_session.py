@@ -128,3 +128,26 @@ def test_a_prompt_that_several_rows_share_is_run_once(monkeypatch, random_weight
     session.step(session.logits.argmax(-1))
     assert rows == [1, 7]
     assert (session.logits == session.logits[0]).all()
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("name", PREALLOCATED)
+@pytest.mark.parametrize("rest", [PROMPTS, PROMPTS[1:3], [p[:3] for p in PROMPTS]])
+def test_a_long_beginning_of_all_prompts_is_run_once(name, rest, monkeypatch, random_weights):
+    model, sizes = random_weights(name), []
+    prompts = [[(7 * i) % 50 + 2 for i in range(40)] + own for own in rest]
+    tokens, logits = generated(model, prompts)
+    inner = model.model.forward
+    monkeypatch.setattr(
+        model.model,
+        "forward",
+        lambda **inputs: sizes.append(tuple(inputs["input_ids"].shape)) or inner(**inputs),
+    )
+    session = opened(model, name, prompts)
+    distinct, longest = len(set(map(tuple, rest))), max(map(len, rest))
+    # A sliding window counts columns, and padding would stand between the two passes.
+    whole = [(distinct, 40 + longest)]
+    assert sizes == (whole if name == "olmo3" else [(1, 40), (distinct, longest)])
+    for token in range(NEW):
+        assert_close(session.logits, logits[:, token], rtol=1e-4, atol=1e-4)
+        session.step(tokens[:, token])

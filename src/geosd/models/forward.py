@@ -36,6 +36,11 @@ def last_hidden_states_after(model: nn.Module, ids_BT: Tensor, prefix: int) -> T
     return rest.last_hidden_state
 
 
+def worth_sharing(rows: int, prefix: int, width: int) -> bool:
+    """Whether one pass over a prefix of all rows saves a twentieth of their tokens at least."""
+    return (rows - 1) * prefix > 0.05 * rows * width
+
+
 def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
     """Logits [..., V] of hidden states [..., D]; float32 from bfloat16 (`models.output_head`)."""
     return output_logits(model.lm_head, hidden_ND)

@@ -4,14 +4,18 @@ B = rows, P = longest prompt of the batch, V = vocabulary.
 """
 
 from collections.abc import Sequence
+from os.path import commonprefix
 
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import CacheLayerMixin, DynamicLayer, DynamicSlidingWindowLayer
 
+from geosd.models.forward import worth_sharing
 from geosd.sampling.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
 from geosd.sampling.kv_cache import KeyValueCache, grown, with_room
+
+LEAST_PREFIX = 32  # tokens: a second call has costs of its own, and a short one saves nothing
 
 
 class PreallocatedSession:
@@ -55,39 +59,71 @@ def prefill(
 ) -> tuple[Tensor, KeyValueCache]:
     """Run the prompts through the model; each distinct prompt once, however often it stands there.
 
+    Of a long beginning that all prompts share, the first one's keys and values serve all.
+
     Returns:
         Logits [B, V] of the first new token, and a cache with room for those that follow.
     """
     place_of: dict[tuple[int, ...], int] = {}
     places = [place_of.setdefault(tuple(prompt), len(place_of)) for prompt in prompts]
-    ids_BP, first_B = left_padded(list(place_of), pad_id, next(model.parameters()).device)
-    width, padded = ids_BP.shape[1], len(set(map(len, place_of))) > 1
-    columns_P = torch.arange(width, device=ids_BP.device)
+    distinct, device = list(place_of), next(model.parameters()).device
+    prefix = common_prefix(model, distinct)
+    ids_BR, first_B = left_padded([prompt[prefix:] for prompt in distinct], pad_id, device)
+    padded, width = len(set(map(len, distinct))) > 1, prefix + ids_BR.shape[1]
+    columns_P = torch.arange(width, device=device)
     kept = DynamicCache()  # without the configuration no layer forgets what has left its window
+    if prefix:
+        ids_1S = torch.tensor([distinct[0][:prefix]], device=device)
+        model(input_ids=ids_1S, past_key_values=kept, use_cache=True, logits_to_keep=1)
+        kept.batch_repeat_interleave(len(distinct))
+    # A short prompt has its padding between the prefix and its own tokens.
+    own_BP = columns_P >= prefix + first_B[:, None]
+    position_BP = columns_P - first_B[:, None]
     logits_BV = model(
-        input_ids=ids_BP,
-        attention_mask=(columns_P >= first_B[:, None]).long() if padded else None,
-        position_ids=(columns_P - first_B[:, None]).clamp(min=0),
+        input_ids=ids_BR,
+        attention_mask=(own_BP | (columns_P < prefix)).long() if padded else None,
+        position_ids=position_BP[:, prefix:].clamp(min=0),
         past_key_values=kept,
         use_cache=True,
         logits_to_keep=1,
     ).logits[:, -1]
+    source_BP = None
+    if prefix and padded:  # from here on the padding comes first
+        source_BP = torch.where(own_BP, columns_P, position_BP.clamp(min=0))
     rows = None
     if len(place_of) < len(prompts):
-        rows = torch.tensor(places, device=ids_BP.device)
+        rows = torch.tensor(places, device=device)
         logits_BV, first_B = logits_BV[rows], first_B[rows]
     limit = width + new_tokens
-    columns, kind = min(limit, grown(width)), ids_BP.device.type
+    columns, kind = min(limit, grown(width)), device.type
     # Under autocast the attention would cast all that is kept at every token.
     cast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
     layers = [
         tuple(
-            with_room(part.to(cast or part.dtype), rows, width, columns)
+            with_room(moved(part.to(cast or part.dtype), source_BP), rows, width, columns)
             for part in (layer.keys, layer.values)
         )
         for layer in kept.layers
     ]
     return logits_BV, KeyValueCache(layers, first_B, padded, width, limit)
+
+
+def common_prefix(model: nn.Module, prompts: Sequence[Sequence[int]]) -> int:
+    """How many first tokens prompts share that are worth a pass of their own, as few-shot examples.
+
+    None before a layer with a sliding window, which counts the padding between prefix and rest.
+    """
+    prefix = len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
+    windows = any(isinstance(each, DynamicSlidingWindowLayer) for each in layers_of(model))
+    worthwhile = worth_sharing(len(prompts), prefix, max(map(len, prompts)))
+    return prefix if prefix >= LEAST_PREFIX and worthwhile and not windows else 0
+
+
+def moved(part: Tensor, source_BP: Tensor | None) -> Tensor:
+    """Keys or values [B, K, P, D] of each row's columns `source_BP`; None: as they are."""
+    if source_BP is None:
+        return part
+    return part.gather(2, source_BP[:, None, :, None].expand_as(part))
 
 
 def left_padded(
@@ -137,12 +173,18 @@ class ModelCacheSession:
         ).logits[:, -1]
 
 
+def layers_of(model: nn.Module) -> list[CacheLayerMixin]:
+    """The layers of the cache that a model brings itself."""
+    return DynamicCache(config=model.config).layers
+
+
 def takes_preallocated_cache(model: nn.Module) -> bool:
     """Whether one token of a model can be computed by `EagerStep`; a token is, to find out."""
     if not getattr(model, "_supports_attention_backend", False) or not hasattr(model, "model"):
         return False
-    layers = DynamicCache(config=model.config).layers
-    if any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers):
+    if any(
+        type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers_of(model)
+    ):
         return False
     try:
         session = PreallocatedSession(model, EagerStep(model), [[0]], pad_id=0, new_tokens=1)

@@ -20,13 +20,15 @@ from torch.distributed.fsdp import FSDPModule
 
 from geosd.geometry import union_support
 from geosd.geometry.simplex import compute_dtype
-from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
+from geosd.models.forward import (
+    head_logits,
+    last_hidden_states,
+    last_hidden_states_after,
+    worth_sharing,
+)
 from geosd.models.output_head import head_gradients, head_product, operand_dtype
 from geosd.objectives.objective import Objective, States
 from geosd.training.packing import Packed
-
-# Least share of a pass's tokens that a common prefix must save: a second call has costs of its own.
-SHARED_PREFIX = 0.05
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def response_hidden_states(
     """
     prefix = packed.common_prefix
     rows, width = packed.ids.shape
-    worthwhile = (rows - 1) * prefix > SHARED_PREFIX * rows * width
+    worthwhile = worth_sharing(rows, prefix, width)
     possible = not (every_position or isinstance(model, FSDPModule) or recomputes(model))
     if worthwhile and possible:
         hidden_BTD = last_hidden_states_after(model, packed.ids, prefix)
