@@ -11,8 +11,8 @@ import pytest
 from geosd.claims.claim import Claim
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence
-from geosd.claims.finding import COSTS
-from geosd.claims.judging import judge_claims, without_words
+from geosd.claims.finding import COSTS, without_words
+from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy

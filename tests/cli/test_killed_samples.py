@@ -15,7 +15,7 @@ import yaml
 
 from geosd.cli import evaluate, pool
 from geosd.config import load
-from geosd.provenance import manifest
+from geosd.provenance import code, manifest
 from geosd.sampling.transformers_sampler import TransformersSampler
 
 ROWS, KILLS = 4, 10
@@ -51,8 +51,9 @@ def prepared(options, tmp_path, monkeypatch):
     cached = functools.cache(load)
     cached(options(tmp_path)["params"])
     monkeypatch.setattr("geosd.cli.job.load", cached)
+    monkeypatch.setattr(code, "code_of", lambda *_: {})
     monkeypatch.setattr(manifest, "code_of", lambda *_: {})
-    monkeypatch.setattr(manifest, "_git", lambda *_: None)
+    monkeypatch.setattr(code, "_git", lambda *_: None)
 
 
 def life(work, folder, moment=0):

@@ -243,7 +243,7 @@ WRITERS = ("geosd/files.py", "geosd/provenance/")
 
 def is_of_today(shipped: ShippedManifest) -> bool:
     """Whether the code that draws a shipped study, and its packages, are those of its manifest."""
-    today, recorded = ship.code_hashes(shipped.outputs), shipped.code
+    today, recorded = ship.code_of_outputs(shipped.outputs), shipped.code
     changed = [n for n in today.keys() | recorded.keys() if today.get(n) != recorded.get(n)]
     packages = {name: version(name) for name in PACKAGES}
     return shipped.packages == packages and all(name.startswith(WRITERS) for name in changed)

@@ -136,7 +136,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             (folder / name).symlink_to(root / name)
         patch.setattr("geosd.cli.job.load", functools.cache(load))
         patch.setattr("geosd.cli.claims.load", functools.cache(load))
-        patch.setattr("geosd.provenance.manifest._git", lambda *_: None)
+        patch.setattr("geosd.provenance.code._git", lambda *_: None)
 
         def go_on(*_, **__):
             raise GoesOnError

@@ -350,7 +350,7 @@ def finished(tmp_path_factory):
         of = "geosd.problems.dataset_download"
         patch.setattr(f"{of}.load_catalogue", lambda source: entries)
         patch.setattr(f"{of}._from_hub", lambda entry, **_: folder / entry.file)
-        patch.setattr("geosd.provenance.manifest._git", lambda *_: None)
+        patch.setattr("geosd.provenance.code._git", lambda *_: None)
         log, found = folder.with_suffix(".log"), contents(folder)
         for command in commands:
             status, command.operations = run(command, folder, log)

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from geosd.files import sha256
+from geosd.provenance import code as code_module
 from geosd.provenance import manifest as manifest_module
 
 
@@ -47,8 +48,8 @@ def test_absent_git_is_tolerated(monkeypatch):
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(subprocess, "run", no_git)
-    assert manifest_module.code_version("analyse", {})["commit"] is None
-    assert manifest_module.code_version("analyse", {})["dirty"] is None
+    assert code_module.code_version("analyse", {})["commit"] is None
+    assert code_module.code_version("analyse", {})["dirty"] is None
 
 
 def test_manifest_does_not_import_torch():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from geosd.files import sha256
+from geosd.provenance import code as code_module
 from geosd.provenance import manifest as manifest_module
 from geosd.provenance.code import code_of, digest
 from geosd.provenance.manifest import DamagedManifestError, read_manifest, write_manifest
@@ -150,7 +151,7 @@ def test_a_manifest_of_hashes_of_bytes_is_stale_and_not_to_be_accepted(study):
 
 
 def test_a_manifest_lists_the_code_of_its_step():
-    files = manifest_module.code_hashes("analyse", {})
+    files = code_module.code_hashes("analyse", {})
     assert files == code_of("analyse")
     assert {"geosd/__init__.py", "geosd/provenance/manifest.py"} <= set(files)
     assert not any("config" in name for name in files)
@@ -158,23 +159,23 @@ def test_a_manifest_lists_the_code_of_its_step():
 
 def test_a_file_that_was_edited_while_the_step_ran_is_not_vouched_for(monkeypatch):
     changed = os.stat(manifest_module.__file__).st_mtime
-    monkeypatch.setattr(manifest_module, "_BEGAN", changed - 1)
-    assert manifest_module.code_hashes("analyse", {})["geosd/provenance/manifest.py"] is None
-    monkeypatch.setattr(manifest_module, "_BEGAN", time.time())
-    assert manifest_module.code_hashes("analyse", {})["geosd/provenance/manifest.py"]
+    monkeypatch.setattr(code_module, "_BEGAN", changed - 1)
+    assert code_module.code_hashes("analyse", {})["geosd/provenance/manifest.py"] is None
+    monkeypatch.setattr(code_module, "_BEGAN", time.time())
+    assert code_module.code_hashes("analyse", {})["geosd/provenance/manifest.py"]
 
 
 def test_code_dated_in_the_future_keeps_its_hash_unless_it_is_edited(monkeypatch):
     name = "geosd/provenance/manifest.py"
     changed = os.stat(manifest_module.__file__).st_mtime
-    monkeypatch.setattr(manifest_module.time, "time", lambda: changed - 60)
-    monkeypatch.setattr(manifest_module, "_BEGAN", changed - 120)
-    begun_with = manifest_module.code_hashes("analyse", {})
+    monkeypatch.setattr(code_module.time, "time", lambda: changed - 60)
+    monkeypatch.setattr(code_module, "_BEGAN", changed - 120)
+    begun_with = code_module.code_hashes("analyse", {})
     assert begun_with[name] == code_of("analyse")[name]
     monkeypatch.undo()  # an hour later the date is past
-    assert manifest_module.code_version("analyse", {}, begun_with)["files"] == begun_with
+    assert code_module.code_version("analyse", {}, begun_with)["files"] == begun_with
     begun_with[name] = "0" * 64  # what it was before an edit
-    assert manifest_module.code_version("analyse", {}, begun_with)["files"][name] is None
+    assert code_module.code_version("analyse", {}, begun_with)["files"][name] is None
 
 
 def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):

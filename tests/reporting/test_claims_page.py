@@ -11,8 +11,8 @@ import pytest
 
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
-from geosd.claims.finding import ALL_MODELS, COSTS, NOT_JUDGED, WORDS, Finding
-from geosd.claims.judging import judge_claims, without_words
+from geosd.claims.finding import ALL_MODELS, COSTS, NOT_JUDGED, WORDS, Finding, without_words
+from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.costs.update_operations import UpdateSize
 from geosd.reporting.claims_forest import COLOURS, LARGE_MARGIN, plot_forest

@@ -1,7 +1,8 @@
 """What is found of a claim on a model: an estimate, its interval, and the word that it decides."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from geosd.claims.claim import Claim
@@ -19,18 +20,6 @@ NO_STUDY = "no study"
 """Stands for the model of a claim that nothing here measures."""
 ALL_MODELS = "all models"
 """Stands for the model where a claim is judged over all models of a study together."""
-
-
-def word_of_interval(low: float, high: float, claimed: tuple[float, float]) -> Word:
-    """The word that an interval decides, given the two ends of what is claimed.
-
-    It "agrees" if it lies between the claimed ends, and is "opposite" if it lies beyond one. An
-    interval that holds a finite end, a margin, is "too small to tell", and so is an unknown one.
-    """
-    start, end = claimed
-    if start < low and high < end:
-        return "agrees"
-    return "opposite" if high < start or end < low else "too small to tell"
 
 
 @dataclass(frozen=True)
@@ -80,11 +69,19 @@ class Finding:
 
     @property
     def word(self) -> str:
-        """The word of the claim: one of `WORDS`, or `NOT_JUDGED`."""
+        """The word of the claim that its interval decides: one of `WORDS`, or `NOT_JUDGED`.
+
+        It "agrees" if it lies between the claimed ends, and is "opposite" if it lies beyond one. An
+        interval that holds a finite end, a margin, is "too small to tell"; so is an unknown one.
+        """
         if not self.exercised:
             return "not exercised"
-        word = word_of_interval(self.low, self.high, (self.claimed_from, self.claimed_to))
-        return word if self.judged else NOT_JUDGED
+        if not self.judged:
+            return NOT_JUDGED
+        if self.claimed_from < self.low and self.high < self.claimed_to:
+            return "agrees"
+        beyond = self.high < self.claimed_from or self.claimed_to < self.low
+        return "opposite" if beyond else "too small to tell"
 
     @property
     def part(self) -> Part:
@@ -105,3 +102,8 @@ class Finding:
             return "no number"
         inside = self.low <= self.paper_effect <= self.high
         return "yes" if inside or (self.claim.computed and self.word == "agrees") else "no"
+
+
+def without_words(findings: Sequence[Finding]) -> list[Finding]:
+    """The same findings as estimates: no word on a claim but where it is arithmetic."""
+    return [replace(finding, judged=bool(finding.claim.computed)) for finding in findings]

@@ -6,7 +6,7 @@ several replicates. A claim on models of several sizes or on costs has one row.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from geosd.claims.claim import Claim
 from geosd.claims.estimate import Estimate, estimate
@@ -111,11 +111,6 @@ def _holm_levels(rows: dict[int, JudgedClaim]) -> dict[int, float]:
             break
         open_rows = still_open
     return levels
-
-
-def without_words(findings: Sequence[Finding]) -> list[Finding]:
-    """The same findings as estimates: no word on a claim but where it is arithmetic."""
-    return [replace(finding, judged=bool(finding.claim.computed)) for finding in findings]
 
 
 def _models(

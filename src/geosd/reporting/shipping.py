@@ -22,9 +22,13 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from geosd.files import atomic_write, sha256
+from geosd.provenance.code import code_of
+from geosd.reporting.specs import output_modules
 
 MANIFEST = "shipped.json"
 SOURCE = "source"
+CLAIMS = "claims"
+"""The one output that is no table and no figure."""
 NOT_KEPT = ("pdf", "png")
 """Endings of a figure's files that git leaves out: each page shows the SVG."""
 IGNORE = "# Git keeps this folder: its study is shipped (docs/results.md).\n!*\n*.manifest.json\n"
@@ -127,3 +131,9 @@ def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
     runs = {*settings.get("methods", ()), *settings.get("candidates", ())}
     runs |= {point["run"] for points in settings.get("points", {}).values() for point in points}
     return not runs or "variant" not in table or table["variant"].isin({"pi_0", *runs}).all()
+
+
+def code_of_outputs(outputs: Mapping[str, Any]) -> dict[str, str]:
+    """The meaning of each file of code behind the outputs of a shipped study, by path in src/."""
+    modules = [module for name in outputs if name != CLAIMS for module in output_modules(name)]
+    return code_of("redraw", modules=modules)
