@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from geosd.config import load, resolve, settings
-from geosd.config.overlays import grid_candidates
+from geosd.config.grids import grid_candidates
 from geosd.config.rule_settings import sampling_settings
 from geosd.config.run_folders import RunFolders
 

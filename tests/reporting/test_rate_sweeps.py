@@ -12,11 +12,8 @@ from matplotlib.colors import to_hex
 from geosd.reporting import figure_rates, table_rates
 from geosd.reporting.id_ood_plane import FRAME
 from geosd.reporting.method_style import method, short_rate
-from geosd.reporting.run_accuracies import (
-    rate_in_grid,
-    rate_runs,
-)
-from geosd.scores.rate_selection import COLLAPSE
+from geosd.reporting.run_accuracies import rate_runs
+from geosd.scores.rate_selection import COLLAPSE, rate_in_grid
 from geosd.scores.tidy import COLUMNS
 
 RATES = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)

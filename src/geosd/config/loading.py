@@ -12,8 +12,9 @@ from pydantic_core import ErrorDetails
 from geosd.config.aliases import NOTES, keys_for
 from geosd.config.clashes import clashes
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
+from geosd.config.grids import grids_of_variants
 from geosd.config.json_schema import key_schema
-from geosd.config.overlays import NOT_INHERITED, grids_of_variants, inherit
+from geosd.config.overlays import NOT_INHERITED, inherit
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
 from geosd.config.protocol_schema import HYPERPARAMETERS
 from geosd.config.schema_base import Section

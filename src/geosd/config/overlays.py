@@ -1,4 +1,4 @@
-"""How values are laid over others: entries over those that they extend, grids over variants.
+"""How values are laid over others: entries over those that they extend, studies over models.
 
 The order, each over the ones before it:
 
@@ -8,12 +8,15 @@ Model, study and variant each stand for their whole chain of `extends`, the last
 A rate that a selection chose lies right below the study's own entry for a variant.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, create_model
 
 from geosd.config.errors import alternatives
-from geosd.config.schema_base import Extendable
+from geosd.config.schema_base import Extendable, Section, Strict
 
 EXTENDABLE = {"models": "model", "resources": "entry", "variants": "variant", "studies": "study"}
 """Sections whose entries may extend one another, and what an entry is called."""
@@ -24,8 +27,6 @@ REPLACED = ("grid",)
 
 Tree = dict[str, Any]
 Problem = tuple[tuple[str, ...], str]
-Axes = Mapping[str, Sequence[Any]]
-Grid = Mapping[str, Axes | Sequence[Axes]]
 
 
 def merge(below: Tree, above: Tree) -> Tree:
@@ -118,36 +119,33 @@ def lineage(name: str, entries: Mapping[str, Extendable]) -> list[str]:
     return names
 
 
-def grids_of_variants(grid: Grid) -> list[tuple[str, Axes]]:
-    """Each grid of a study with its variant, one after the other where a variant has several."""
-    return [
-        (variant, axes)
-        for variant, given in grid.items()
-        for axes in ([given] if isinstance(given, Mapping) else given)
-    ]
+@cache
+def overlay_of(section: type[Section]) -> type[Strict]:
+    """The overlay of a schema's class: the same keys with the same bounds, each optional."""
+    fields: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        # A factory, so that the JSON schema shows no default: a key left out is inherited.
+        unset = Field(
+            default_factory=lambda: None,
+            description=field.description,
+            discriminator=field.discriminator,
+        )
+        kind = _with_overlays(field.annotation)
+        fields[name] = (Annotated[(kind, *field.metadata)] if field.metadata else kind, unset)
+    made = create_model(f"{section.__name__}Overlay", __base__=Strict, **fields)
+    made.__doc__ = f"{section.__doc__} Keys left out are inherited."
+    return made
 
 
-def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Name of each candidate of a study's grids -> its variant, and what is laid over its training.
+def _with_overlays(annotation: Any) -> Any:
+    """The annotation with every section inside it replaced by its overlay."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return overlay_of(annotation)
+    if (arguments := typing.get_args(annotation)) and type(None) in arguments:
+        return typing.Optional[_with_overlays(arguments[0])]  # noqa: UP045 (built, not written)
+    return annotation
 
-    A sweep is nothing but variants. The rules that train and judge a variant train and judge these,
-    and know nothing of sweeps. A grid is variant -> key of its training section (dots lead into
-    sections) -> values; or variant -> several such grids, each with points of its own.
 
-    Example:
-        >>> grid_candidates({"fwdkl": {"learning_rate": [1e-06], "optimiser.kfac.damping": [0.1]}})
-        {'fwdkl-learning_rate_1e-06-damping_0.1': ('fwdkl', {'learning_rate': 1e-06, \
-'optimiser': {'kfac': {'damping': 0.1}}})}
-    """
-    points = {}
-    for variant, axes in grids_of_variants(grid):
-        for values in itertools.product(*axes.values()):
-            point = dict(zip(axes, values, strict=True))
-            words = [f"{key.rpartition('.')[2]}_{value}" for key, value in point.items()]
-            changed: dict[str, Any] = {}
-            for key, value in point.items():
-                for name in reversed(key.split(".")):
-                    value = {name: value}
-                changed = merge(changed, value)
-            points["-".join([variant, *words])] = (variant, changed)
-    return points
+def given_values(overlay: BaseModel | None) -> dict[str, Any]:
+    """The keys that an object of the schema's classes gives, as plain values."""
+    return {} if overlay is None else overlay.model_dump(mode="json", exclude_unset=True)

@@ -1,4 +1,4 @@
-"""The schema of params.yaml beside its protocol: models, resources, variants, studies, all of it.
+"""The schema of params.yaml beside protocol and resources: models, variants, studies, all of it.
 
 Models, variants and studies lay partial sections over the protocol's; `overlay_of` makes their
 classes.
@@ -10,10 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PrivateAttr, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, PrivateAttr, Tag, field_validator
 
-from geosd.config.overlays import Grid, grid_candidates, grids_of_variants
+from geosd.config.grids import Grid, grid_candidates, grids_of_variants
+from geosd.config.overlays import overlay_of
 from geosd.config.protocol_schema import Protocol, Training
+from geosd.config.resources_schema import ModelResources
 from geosd.config.schema_base import (
     Count,
     Distinct,
@@ -23,92 +25,8 @@ from geosd.config.schema_base import (
     Scalar,
     Section,
     Seed,
-    at_most,
     optional,
-    overlay_of,
 )
-
-Gpus = Annotated[int, Field(ge=0, le=64)]
-
-
-class JobResources(Section):
-    """The resources of one job: GPUs, memory, time; docs/cluster.md says what a retry asks for."""
-
-    gpus: Gpus
-    """GPUs, on one node but for `nodes`; how many CPU cores come with each is the site's matter."""
-    mem_mb: Annotated[int, Field(gt=0, le=10**8)]
-    """Main memory of a node, in MB."""
-    minutes: Count
-    """Longest run time, in minutes. A site may cut it into several submissions."""
-    threads: Count = optional(1)
-    """Most CPU threads of the job. Jobs that a study has side by side share the machine's cores:
-    docs/performance.md, "Threads"."""
-
-    def pieces(self, max_minutes: int) -> int:
-        """How often a job is submitted to be done, where one takes `max_minutes` at most."""
-        return math.ceil(self.minutes / max_minutes)
-
-
-class TrainingResources(JobResources):
-    """The resources of a training job."""
-
-    inference_gpus: Annotated[Gpus, at_most("gpus")]
-    """Those of the GPUs that generate rollouts and score the anchor; the optimiser's state is
-    sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
-    and training workers; how many is not given."""
-
-    nodes: Count = optional(1)
-    """Nodes that the GPUs lie on, equally many on each; inference_gpus lie on the last one."""
-
-    @property
-    def gpus_per_node(self) -> int:
-        """GPUs of a training job on each of its nodes."""
-        return self.gpus // self.nodes
-
-    @property
-    def trainers(self) -> int:
-        """Processes that share the optimiser's state and the responses of a step."""
-        return max(1, self.gpus - self.inference_gpus)
-
-    @property
-    def processes(self) -> int:
-        """Processes of a training job: one on each GPU."""
-        return max(1, self.gpus)
-
-    @property
-    def placement(self) -> str:
-        """A training job's option of step `train`: how many processes sample for the others."""
-        return f"--workers {self.inference_gpus}"
-
-    @model_validator(mode="after")
-    def _placed(self) -> TrainingResources:
-        if self.gpus and self.inference_gpus == self.gpus:
-            raise ValueError(f"inference_gpus is {self.gpus}, all of gpus; at least one must train")
-        if self.gpus % self.nodes or (self.nodes > 1 and not self.gpus):
-            raise ValueError(f"{self.gpus} gpus do not lie equally on {self.nodes} nodes")
-        if self.inference_gpus > self.gpus_per_node:
-            raise ValueError(
-                f"inference_gpus is {self.inference_gpus}, more than the {self.gpus_per_node} GPUs"
-                " of one node; the sampler shares a model out within a node"
-            )
-        return self
-
-
-class ModelResources(Extendable):
-    """The resources of one model's jobs, rule by rule. Not in the paper."""
-
-    base: JobResources
-    pool: JobResources
-    train: TrainingResources
-    evaluate: JobResources
-    """Rules evaluate and evaluate_pi_0."""
-    states: JobResources
-    alignment: JobResources
-
-    def job(self, rule: str) -> JobResources:
-        """The resources of one rule's jobs."""
-        return getattr(self, "evaluate" if rule == "evaluate_pi_0" else rule)
-
 
 Axis = Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$", max_length=64)]
 Values = Annotated[list[Scalar], Field(min_length=1), Distinct]

@@ -1,12 +1,10 @@
-"""What the schema's classes are made of: base classes, bounded types, and overlays of sections."""
+"""What the schema's classes are made of: base classes and bounded types."""
 
-import typing
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
 Count = Annotated[int, Field(gt=0, le=10**6)]
 WholeNumber = Annotated[int, Field(ge=0, le=10**6)]
@@ -71,35 +69,3 @@ class Extendable(Section):
     extends: Name | None = optional(None)
     """Entry of the same section that this one is laid over, key by key; lists and `grid` are
     replaced whole."""
-
-
-@cache
-def overlay_of(section: type[Section]) -> type[Strict]:
-    """The overlay of a schema's class: the same keys with the same bounds, each optional."""
-    fields: dict[str, Any] = {}
-    for name, field in section.model_fields.items():
-        # A factory, so that the JSON schema shows no default: a key left out is inherited.
-        unset = Field(
-            default_factory=lambda: None,
-            description=field.description,
-            discriminator=field.discriminator,
-        )
-        kind = _with_overlays(field.annotation)
-        fields[name] = (Annotated[(kind, *field.metadata)] if field.metadata else kind, unset)
-    made = create_model(f"{section.__name__}Overlay", __base__=Strict, **fields)
-    made.__doc__ = f"{section.__doc__} Keys left out are inherited."
-    return made
-
-
-def _with_overlays(annotation: Any) -> Any:
-    """The annotation with every section inside it replaced by its overlay."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return overlay_of(annotation)
-    if (arguments := typing.get_args(annotation)) and type(None) in arguments:
-        return typing.Optional[_with_overlays(arguments[0])]  # noqa: UP045 (built, not written)
-    return annotation
-
-
-def given_values(overlay: BaseModel | None) -> dict[str, Any]:
-    """The keys that an object of the schema's classes gives, as plain values."""
-    return {} if overlay is None else overlay.model_dump(mode="json", exclude_unset=True)

@@ -20,7 +20,7 @@ from geosd.reporting.method_style import (
     ordered,
     text_colour,
 )
-from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
+from geosd.scores.statistics import FEWEST_FOR_INTERVAL, independent_values, student_interval
 
 STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""
@@ -83,7 +83,7 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
 
 
 def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    values = figures.independent_values(runs, "value", "problems")
+    values = independent_values(runs, "value", "problems")
     figures.method_lines(axes, values, "x", "value", variants, PERCENT)
     # All k make the line and the band; markers at every k would hide it.
     for line in axes.lines:
@@ -100,7 +100,7 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
     strong = coloured(variants)
     colours = {v: method(v).colour if v in strong else BACKGROUND for v in variants}
-    values = figures.independent_values(runs, "value", "problems").groupby("variant")["value"]
+    values = independent_values(runs, "value", "problems").groupby("variant")["value"]
     for row, variant in enumerate(variants):
         if variant not in values.groups:
             continue
@@ -126,7 +126,7 @@ def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) ->
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
     points = consensus_figure_points(majority)
-    values = figures.independent_values(points, "accuracy", "problems")
+    values = independent_values(points, "accuracy", "problems")
     figures.method_lines(axes, values, "strength", "accuracy", variants, PERCENT)
     reference = points[points["variant"] == variants[0]]
     for strength, problems in reference.groupby("strength")["problems"].first().items():

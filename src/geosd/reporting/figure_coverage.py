@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import figure_of, independent_values, mean_point, themed
+from geosd.reporting.figures import figure_of, mean_point, themed
 from geosd.reporting.method_style import method, ordered
 from geosd.scores.score_table import OOD_AVERAGE
+from geosd.scores.statistics import independent_values
 from geosd.scores.tidy import select_rows
 
 

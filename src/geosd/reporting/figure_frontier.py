@@ -14,6 +14,7 @@ from geosd.reporting.id_ood_plane import frame_of, plane
 from geosd.reporting.method_style import BACKGROUND, EMPHASIZED, method, ordered
 from geosd.reporting.run_accuracies import sweep_gains
 from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import independent_values
 
 NAMED = [name for name in EMPHASIZED if name != "pi_0"]
 ACROSS = 3
@@ -37,10 +38,7 @@ def published_gains(model: str) -> pd.DataFrame:
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_frontier`: OOD gain against ID gain of every method, beside the paper's."""
     points = [{"run": v, "variant": v} for v in ordered(methods) if v != "pi_0"]
-    gains = {
-        m: figures.independent_values(sweep_gains(scores, m, points), ID, OOD_AVERAGE)
-        for m in models
-    }
+    gains = {m: independent_values(sweep_gains(scores, m, points), ID, OOD_AVERAGE) for m in models}
     published = {model: published_gains(model) for model in models}
     low, high = frame_of(pd.concat([*gains.values(), *published.values()]), math.inf)
     down = math.ceil(len(models) / ACROSS)

@@ -12,6 +12,7 @@ from matplotlib.ticker import NullLocator
 from geosd.reporting import figures
 from geosd.reporting.method_style import DASHED, DIVERGENCES, MARKER, labels_with_rates, method
 from geosd.scores.state_table import bin_states_by_overlap, states_of_model
+from geosd.scores.statistics import independent_values
 
 TRAINED_BY = {"fwdkl": "fwdkl", "revkl": "revkl", "hellinger": "geosd"}
 """The method that is trained by each divergence drawn: it has the method's colour and marker."""
@@ -39,7 +40,7 @@ def plot(
         _counts(panels[f"n {model}"], of_model, panels[f"A {model}"].get_xlim())
         figures.panel_title(panels[f"n {model}"], "A", model)
         figures.panel_title(panels[f"B {model}"], "B", model)
-        drifts[model] = figures.independent_values(runs[runs["model"] == model], "value")
+        drifts[model] = independent_values(runs[runs["model"] == model], "value")
         axes = panels[f"B {model}"]
         figures.method_lines(axes, drifts[model].sort_values("step"), "step", "value", methods)
         for line in axes.lines:

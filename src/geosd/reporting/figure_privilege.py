@@ -10,6 +10,7 @@ from geosd.reporting import figures
 from geosd.reporting.method_style import labels_with_rates, ordered
 from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
 from geosd.scores.score_table import OOD_AVERAGE
+from geosd.scores.statistics import independent_values
 
 
 def privilege_changes(
@@ -23,7 +24,7 @@ def privilege_changes(
     runs = sweep_gains(scores, model, points, [OOD_AVERAGE]).rename(columns={OOD_AVERAGE: "change"})
     swept = runs[runs.groupby("variant")["run"].transform("nunique") > 1].dropna()
     swept = swept.assign(privilege=100 * swept["privilege"].astype(float))
-    return figures.independent_values(swept.drop(columns="run"), "change")
+    return independent_values(swept.drop(columns="run"), "change")
 
 
 @figures.themed

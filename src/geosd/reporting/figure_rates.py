@@ -1,6 +1,6 @@
 """Each method's path over the learning rates through the ID-OOD plane."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,12 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from geosd.reporting.figures import SHADE, figure_of, independent_values, legend_below, themed
+from geosd.reporting.figures import SHADE, figure_of, legend_below, themed
 from geosd.reporting.id_ood_plane import frame_of, path, plane
-from geosd.reporting.method_style import ABLATION, GEOSD, method, ordered
-from geosd.reporting.run_accuracies import SweepPoints, is_at_selected_rate, sweep_gains
-from geosd.scores.rate_selection import COLLAPSE
+from geosd.reporting.method_style import method, methods_by_kind
+from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
+from geosd.scores.rate_selection import COLLAPSE, is_at_selected_rate
 from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import independent_values
 
 SIZES = (2.0, 5.0)
 """Of the markers of the smallest and the largest rate, in points."""
@@ -69,20 +70,6 @@ def plot(
 def _line(variant: str, number: int) -> dict[str, object]:
     look = method(variant)
     return {"color": look.colour, "marker": look.marker, "ls": DASHES[number % len(DASHES)]}
-
-
-def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
-    """Kind -> its methods; ablations stand with the method.
-
-    Example:
-        >>> methods_by_kind(["geosd_plain", "geosd", "tip"])
-        {'Filtering': ['tip'], 'GeoSD': ['geosd', 'geosd_plain']}
-    """
-    rows: dict[str, list[str]] = {}
-    for name in ordered(variants):
-        kind = method(name).kind
-        rows.setdefault(GEOSD if kind == ABLATION else kind, []).append(name)
-    return rows
 
 
 def _paths(axes: Axes, means: pd.DataFrame, variants: Sequence[str]) -> None:

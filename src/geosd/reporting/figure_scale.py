@@ -11,8 +11,9 @@ from geosd.models.architectures import TINY_MODELS, architecture, dimensions
 from geosd.problems.search.documents import VOCABULARY
 from geosd.reporting import figures
 from geosd.reporting.method_style import method, method_handles, method_line, text_colour
-from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.sentences import accuracy_name
 from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import independent_values
 
 COMPARED = ("pi_0", "geosd")
 UNITS = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -56,7 +57,7 @@ def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
     panels = figure.subplots(2, 1, sharex=True)
     titles = {ID: "ID", OOD_AVERAGE: "OOD average"}
     for axes, letter, (benchmark, title) in zip(panels, "AB", titles.items(), strict=True):
-        values = figures.independent_values(runs[runs["benchmark"] == benchmark], "accuracy")
+        values = independent_values(runs[runs["benchmark"] == benchmark], "accuracy")
         for name, of_method in values.groupby("variant"):
             figures.mean_line(axes, of_method, "size", "accuracy", (0, 100), **method_line(name))
         _gains(axes, values)

@@ -14,6 +14,7 @@ from geosd.reporting.id_ood_plane import FRAME, frame_of, path, plane
 from geosd.reporting.method_style import method, ordered, short_rate
 from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
 from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import independent_values
 
 DASHES = (0, (3, 1.5))
 SHADES = "RdBu"
@@ -96,7 +97,7 @@ def _map(axes: Axes, runs: pd.DataFrame, benchmark: str) -> None:
 
 def _plane(axes: Axes, runs: pd.DataFrame) -> None:
     """Draw the sweeps of a model on the plane of changes, with intervals of the full runs."""
-    values = figures.independent_values(runs, ID, OOD_AVERAGE)
+    values = independent_values(runs, ID, OOD_AVERAGE)
     means = stepsize_figure_points(runs)
     plane(axes, *frame_of(means))
     full, stopped = learning_rate_lines(means), early_stop_lines(means)

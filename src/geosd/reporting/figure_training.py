@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from geosd.reporting import figures
 from geosd.reporting.method_style import method_handles, ordered
+from geosd.scores.statistics import independent_values
 
 ROLLOUTS = "rollout/accuracy"
 PANELS = {
@@ -43,7 +44,7 @@ def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
     for model, row in zip(models, grid, strict=True):
         for axes, (quantity, (label, most)) in zip(row, PANELS.items(), strict=True):
             panel = runs[(runs["model"] == model) & (runs["quantity"] == quantity)]
-            values = figures.independent_values(panel, "value").sort_values("step")
+            values = independent_values(panel, "value").sort_values("step")
             figures.method_lines(axes, values, "step", "value", names, (0.0, most))
             for number, line in enumerate(axes.get_lines()):
                 if len(line.get_xdata()) > 1:

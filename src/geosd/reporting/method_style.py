@@ -118,3 +118,17 @@ def short_rate(rate: float) -> str:
     """
     power = math.floor(math.log10(rate) + 1e-9)
     return f"{round(rate / 10**power, 3):g}e{power}"
+
+
+def methods_by_kind(variants: Iterable[str]) -> dict[str, list[str]]:
+    """Kind -> its methods; ablations stand with the method.
+
+    Example:
+        >>> methods_by_kind(["geosd_plain", "geosd", "tip"])
+        {'Filtering': ['tip'], 'GeoSD': ['geosd', 'geosd_plain']}
+    """
+    rows: dict[str, list[str]] = {}
+    for name in ordered(variants):
+        kind = method(name).kind
+        rows.setdefault(GEOSD if kind == ABLATION else kind, []).append(name)
+    return rows

@@ -16,38 +16,6 @@ NOT_THE_SAME_MODEL = (
 )
 
 
-def accuracy_name(scores: pd.DataFrame) -> str:
-    """The name of the accuracy, with its k, for notes and axis labels, e.g. `avg@16`."""
-    ks = sorted(scores.loc[scores["metric"] == "avg@k", "k"].unique())
-    return " / ".join(f"avg@{k}" for k in ks)
-
-
-def number_of_runs(scores: pd.DataFrame) -> str:
-    """How many runs a method has, in words for a table's note, e.g. `3 runs` or `1 to 3 runs`."""
-    counts = scores.groupby(["model", "variant"])["seed"].nunique()
-    low, high = counts.min(), counts.max()
-    if low != high:
-        return f"{low} to {high} runs"
-    return "1 run" if high == 1 else f"{high} runs"
-
-
-def accuracy_note(scores: pd.DataFrame) -> str:
-    """The beginning of a table's note: what its accuracies are."""
-    return (
-        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {number_of_runs(scores)}"
-    )
-
-
-def paired_note(scores: pd.DataFrame, reference: str) -> str:
-    """The note of a table of accuracies, of changes by pairs from a reference, and of drift."""
-    return (
-        f"{accuracy_note(scores)}. Δ is the change from {reference}, the mean over pairs of equal"
-        " seed ± the half-width of Student's 95 % interval, without correction for the number of"
-        " rows. d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
-    )
-
-
 def mean_cell(runs: pd.Series, form: str = ".1f") -> Cell:
     """A method's cell of mean and standard deviation over runs; empty without runs."""
     if runs.empty:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.sentences import accuracy_name
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.statistics import Group, contrast, final_contrast

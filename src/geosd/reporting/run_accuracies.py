@@ -1,13 +1,12 @@
 """Accuracies of runs and sweeps as figures need them: a row for each run, a column a benchmark."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from geosd.reporting.method_style import ordered
-from geosd.scores.rate_selection import COLLAPSE, ROUNDING
+from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.tidy import replicates_by_seed, select_rows
 
@@ -97,22 +96,3 @@ def _changes(runs: pd.DataFrame, base: pd.DataFrame, benchmarks: Sequence[str]) 
     """The change of each run's accuracies from those of pi_0 with the same seed, in points."""
     own = base.loc[runs["seed"], [*benchmarks]].set_axis(runs.index)
     return runs[[*benchmarks]] - own
-
-
-def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:
-    """Whether each run of a model's sweep is at the rate that was selected for its variant."""
-    grid = runs["learning_rate"].unique()
-    in_grid = {name: rate_in_grid(grid, selected[name]) for name in runs["variant"].unique()}
-    return runs["learning_rate"] == runs["variant"].map(in_grid)
-
-
-def rate_in_grid(rates: Iterable[float], rate: float, decades: float = 0.0) -> float | None:
-    """The rate of a grid that lies so many decades above a rate; None where the grid has none.
-
-    Example:
-        >>> rate_in_grid([1e-6, 3e-6, 1e-5], 3e-6, 0.5)
-        1e-05
-    """
-    off = {one: abs(math.log10(one / rate) - decades) for one in rates}
-    nearest = min(off, key=off.__getitem__, default=None)
-    return nearest if nearest is not None and off[nearest] <= ROUNDING else None

@@ -1,9 +1,70 @@
-"""The sentences of claims.md, environment.md, results.md and the pages of studies, by name."""
+"""Sentences of tables' notes, captions and pages; `SENTENCES` are those of whole pages, by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pandas as pd
 import yaml
+
+from geosd.scores.statistics import FEWEST_FOR_INTERVAL
+from geosd.scores.tidy import RUN_COLUMNS
 
 _FILE = Path(__file__).with_name("sentences.yaml")
 SENTENCES: Mapping[str, str] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+
+
+def accuracy_name(scores: pd.DataFrame) -> str:
+    """The name of the accuracy, with its k, for notes and axis labels, e.g. `avg@16`."""
+    ks = sorted(scores.loc[scores["metric"] == "avg@k", "k"].unique())
+    return " / ".join(f"avg@{k}" for k in ks)
+
+
+def number_of_runs(scores: pd.DataFrame) -> str:
+    """How many runs a method has, in words for a table's note, e.g. `3 runs` or `1 to 3 runs`."""
+    counts = scores.groupby(["model", "variant"])["seed"].nunique()
+    low, high = counts.min(), counts.max()
+    if low != high:
+        return f"{low} to {high} runs"
+    return "1 run" if high == 1 else f"{high} runs"
+
+
+def accuracy_note(scores: pd.DataFrame) -> str:
+    """The beginning of a table's note: what its accuracies are."""
+    return (
+        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
+        f" {number_of_runs(scores)}"
+    )
+
+
+def paired_note(scores: pd.DataFrame, reference: str) -> str:
+    """The note of a table of accuracies, of changes by pairs from a reference, and of drift."""
+    return (
+        f"{accuracy_note(scores)}. Δ is the change from {reference}, the mean over pairs of equal"
+        " seed ± the half-width of Student's 95 % interval, without correction for the number of"
+        " rows. d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
+    )
+
+
+def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals: bool) -> str:
+    """How many runs a caption's means are over, by the tidy files; empty where none is of runs.
+
+    With `intervals` it says what those of a figure are, too.
+    """
+    for path in source_data:
+        columns = pd.read_csv(path, nrows=0).columns.intersection(RUN_COLUMNS)
+        if "seed" not in columns:
+            continue
+        runs = pd.read_csv(path, usecols=list(columns)).drop_duplicates()
+        runs = runs[runs["model"].isin([*models])] if models else runs
+        counts = runs.groupby(["model", "variant"])["seed"].nunique()
+        least, most = int(counts.min()), int(counts.max())
+        n = f" n = {f'{least} to ' if least < most else ''}{most} run{'s' if most > 1 else ''}"
+        draws = runs.groupby("model")["draw"].nunique().max() if "draw" in runs else 1
+        n += f" on {draws} base models" if draws > 1 else ""
+        if not intervals:
+            return f"{n}."
+        if (draws if draws > 1 else most) < FEWEST_FOR_INTERVAL:
+            return f"{n}, each drawn: too few for an interval."
+        unit = "base models" if draws > 1 else "runs"
+        return f"{n}; 95 % intervals of the mean are Student's t over the {unit}."
+    return ""

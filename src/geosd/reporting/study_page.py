@@ -23,11 +23,10 @@ from geosd.reporting.claims_page import (
     finding_in_words,
 )
 from geosd.reporting.environment_page import made_in_one_line
-from geosd.reporting.sentences import SENTENCES
+from geosd.reporting.sentences import SENTENCES, runs_in_words
 from geosd.reporting.shipping import CLAIMS, NOT_KEPT, read_shipped
 from geosd.reporting.specs import caption_words, output_kind, output_specs, output_title
-from geosd.scores.statistics import FEWEST_FOR_INTERVAL
-from geosd.scores.tidy import RUN_COLUMNS, read_tidy
+from geosd.scores.tidy import read_tidy
 
 FIRST = ("figure_frontier", "table_main", "figure_training")
 """What a page of a study begins with; its other outputs follow in the study's order."""
@@ -172,31 +171,6 @@ def caption_markdown(
     words += [f"Source data: {', '.join(links)}."] if links else ["No run enters it."]
     paragraphs = [textwrap.fill(text, 100, break_long_words=False) for text in words]
     return "\n\n".join(paragraphs) + "\n"
-
-
-def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals: bool) -> str:
-    """How many runs a caption's means are over, by the tidy files; empty where none is of runs.
-
-    With `intervals` it says what those of a figure are, too.
-    """
-    for path in source_data:
-        columns = pd.read_csv(path, nrows=0).columns.intersection(RUN_COLUMNS)
-        if "seed" not in columns:
-            continue
-        runs = pd.read_csv(path, usecols=list(columns)).drop_duplicates()
-        runs = runs[runs["model"].isin([*models])] if models else runs
-        counts = runs.groupby(["model", "variant"])["seed"].nunique()
-        least, most = int(counts.min()), int(counts.max())
-        n = f" n = {f'{least} to ' if least < most else ''}{most} run{'s' if most > 1 else ''}"
-        draws = runs.groupby("model")["draw"].nunique().max() if "draw" in runs else 1
-        n += f" on {draws} base models" if draws > 1 else ""
-        if not intervals:
-            return f"{n}."
-        if (draws if draws > 1 else most) < FEWEST_FOR_INTERVAL:
-            return f"{n}, each drawn: too few for an interval."
-        unit = "base models" if draws > 1 else "runs"
-        return f"{n}; 95 % intervals of the mean are Student's t over the {unit}."
-    return ""
 
 
 def alt_text_from_caption(caption: str) -> str:

@@ -10,16 +10,15 @@ from geosd.claims import published as paper
 from geosd.reporting.method_style import ABLATION, method, ordered
 from geosd.reporting.method_tables import (
     MethodColumn,
-    accuracy_name,
     beside_paper,
     change_cell,
     group_title,
     mean_cell,
     method_columns,
     method_table,
-    number_of_runs,
     published_cell,
 )
+from geosd.reporting.sentences import accuracy_name, number_of_runs
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.step_log_tables import final_drift

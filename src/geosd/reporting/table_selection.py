@@ -5,12 +5,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import (
-    accuracy_cell,
-    accuracy_name,
-    candidate_table,
-    number_of_runs,
-)
+from geosd.reporting.method_tables import accuracy_cell, candidate_table
+from geosd.reporting.sentences import accuracy_name, number_of_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.rate_selection import (
     RULE,

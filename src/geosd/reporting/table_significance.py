@@ -7,7 +7,7 @@ import pandas as pd
 
 from geosd.claims import published as paper
 from geosd.reporting.method_style import ABLATION, method, ordered
-from geosd.reporting.method_tables import accuracy_name
+from geosd.reporting.sentences import accuracy_name
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, scores_by_seed
 from geosd.scores.statistics import Group, contrast, holm, replicate_means, welch

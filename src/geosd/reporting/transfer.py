@@ -10,7 +10,7 @@ from geosd.reporting.method_style import coloured, method, ordered
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import Group, contrast, holm
+from geosd.scores.statistics import Group, contrast, holm, independent_values
 from geosd.scores.transfer import crossing_interval, paired_differences
 
 REFERENCE = "fwdkl"
@@ -32,7 +32,7 @@ def plot(choice: str, runs: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(figures.PAGE_IN, 2.2), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True)
     variants = ordered(runs["variant"])
-    values = figures.independent_values(runs[["setting", "variant", "seed", *LABELS]], *LABELS)
+    values = independent_values(runs[["setting", "variant", "seed", *LABELS]], *LABELS)
     settings = sorted(values["setting"].unique())
     panels[0].set_title(choice)
     for axes, (benchmark, label) in zip(panels, LABELS.items(), strict=True):

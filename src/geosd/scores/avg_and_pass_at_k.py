@@ -105,3 +105,11 @@ def mean_pass_at_k(counts: Sequence[ProblemCounts], k: int) -> float:
     if not counts:
         raise ValueError("pass@k of no problems.\nHint: the benchmark's name matched no sample.")
     return math.fsum(pass_at_k(tally.n, tally.c, k) for tally in counts) / len(counts)
+
+
+def group_by_benchmark(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    """Group samples by benchmark to score them; samples and benchmarks keep their order."""
+    benchmarks: dict[str, list[Sample]] = {}
+    for sample in samples:
+        benchmarks.setdefault(sample.benchmark, []).append(sample)
+    return benchmarks

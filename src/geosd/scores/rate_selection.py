@@ -130,3 +130,22 @@ def best_common_rate(
     runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")
     means = runs.groupby(runs["variant"].map(rate_of))["value"].mean()
     return None if means.empty else float(means.idxmax())
+
+
+def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:
+    """Whether each run of a model's sweep is at the rate that was selected for its variant."""
+    grid = runs["learning_rate"].unique()
+    in_grid = {name: rate_in_grid(grid, selected[name]) for name in runs["variant"].unique()}
+    return runs["learning_rate"] == runs["variant"].map(in_grid)
+
+
+def rate_in_grid(rates: Iterable[float], rate: float, decades: float = 0.0) -> float | None:
+    """The rate of a grid that lies so many decades above a rate; None where the grid has none.
+
+    Example:
+        >>> rate_in_grid([1e-6, 3e-6, 1e-5], 3e-6, 0.5)
+        1e-05
+    """
+    off = {one: abs(math.log10(one / rate) - decades) for one in rates}
+    nearest = min(off, key=off.__getitem__, default=None)
+    return nearest if nearest is not None and off[nearest] <= ROUNDING else None

@@ -8,9 +8,9 @@ from statistics import fmean
 
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.problems.search.habits import HABITS, habit_shares
-from geosd.scores.avg_and_pass_at_k import count_correct, pass_at_k
+from geosd.scores.avg_and_pass_at_k import count_correct, group_by_benchmark, pass_at_k
 from geosd.scores.consensus import THRESHOLD, consensus, false_consensus_rate
-from geosd.scores.score_table import OOD_AVERAGE, group_by_benchmark
+from geosd.scores.score_table import OOD_AVERAGE
 
 
 def consensus_rows(samples: Sequence[Sample], first: int) -> list[tuple[str, float, int, float]]:

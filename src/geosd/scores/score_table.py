@@ -14,7 +14,12 @@ import pandas as pd
 from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
 from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, Sample
-from geosd.scores.avg_and_pass_at_k import avg_at_k, count_correct, mean_pass_at_k
+from geosd.scores.avg_and_pass_at_k import (
+    avg_at_k,
+    count_correct,
+    group_by_benchmark,
+    mean_pass_at_k,
+)
 from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
 
@@ -145,14 +150,6 @@ def score_run(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
     averages = averages[averages["size"] == ood["benchmark"].nunique()]["mean"].rename("value")
     average = averages.reset_index().assign(benchmark=OOD_AVERAGE, split="OOD")
     return pd.concat([table, average], ignore_index=True)
-
-
-def group_by_benchmark(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """Group samples by benchmark to score them; samples and benchmarks keep their order."""
-    benchmarks: dict[str, list[Sample]] = {}
-    for sample in samples:
-        benchmarks.setdefault(sample.benchmark, []).append(sample)
-    return benchmarks
 
 
 def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[tuple[str, int, float]]:

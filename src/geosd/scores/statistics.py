@@ -186,3 +186,15 @@ def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
     Ibragimov & Mueller 2010). Both arguments have a value for each run, indexed by seed.
     """
     return values.groupby(replicates).mean() if replicates.nunique() > 1 else values
+
+
+def independent_values(runs: pd.DataFrame, *values: str) -> pd.DataFrame:
+    """What intervals are taken over: means of columns `values` over the runs of each base model.
+
+    With a single base model the runs are returned. The column `unit` replaces `seed` and `draw`: it
+    has the draw, or the seed of a run. Rows with the same other columns are averaged.
+    """
+    unit = "draw" if "draw" in runs and runs["draw"].nunique() > 1 else "seed"
+    keys = [name for name in runs if name not in ("seed", "draw", *values)]
+    means = runs.groupby([*keys, unit], sort=False)[[*values]].mean().reset_index()
+    return means.rename(columns={unit: "unit"})
