@@ -8,12 +8,8 @@ import torch
 
 from geosd.problems.records import Problem
 from geosd.sampling import transformers_sampler
-from geosd.sampling.sampler import (
-    NonFiniteLogitsError,
-    PromptBatch,
-    SamplingParams,
-    named_problems,
-)
+from geosd.sampling.broken_logits import NonFiniteLogitsError, named_problems
+from geosd.sampling.sampler import PromptBatch, SamplingParams
 from geosd.sampling.token_draws import NO_TOKEN, draw_tokens
 from geosd.sampling.transformers_sampler import TransformersSampler
 

@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from geosd.evaluation.benchmarks import evaluate
 from geosd.files import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts
 from geosd.problems.records import Problem, Sample
-from geosd.sampling.graded_sampler import GradedSampler, evaluate
+from geosd.sampling.graded_sampler import GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.scores.avg_and_pass_at_k import avg_at_k, count_correct

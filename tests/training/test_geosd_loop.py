@@ -17,7 +17,7 @@ from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import SearchCorpus
 from geosd.problems.search.equations import SEARCH, Question, draw_question
 from geosd.training.loop import StepLoss
-from geosd.training.packing import split_into_microbatches
+from geosd.training.microbatches import split_into_microbatches
 from geosd.training.run import RunInputs, assemble_run, training_arguments
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from geosd.sampling.sampler import ContextError
+from geosd.models.context_length import ContextError
 from geosd.training import rollouts
 from geosd.training.run import RunInputs, assemble_run
 

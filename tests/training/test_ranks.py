@@ -180,7 +180,7 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
 
 
 def test_responses_that_cannot_be_shared_evenly_are_refused(tiny, settings):
-    from geosd.training.packing import split_into_microbatches
+    from geosd.training.microbatches import split_into_microbatches
     from geosd.training.rollouts import Rollouts
 
     rollouts = Rollouts([None] * 3, [[1]] * 3, [[1]] * 3, [[2]] * 3, [0.0] * 3, [False] * 3)

@@ -18,12 +18,12 @@ from geosd.config import Study, load, resolve, settings
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text
+from geosd.models.context_length import ContextError
 from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites import checks, slurm
 from geosd.prerequisites.checks import Check, hub_answers, missing, report
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_download import cached_file, load_catalogue
-from geosd.sampling.sampler import ContextError
 
 
 def main(

@@ -8,11 +8,12 @@ under way; the exit code 75 says that the same command goes on from there.
 from pathlib import Path
 
 from geosd.cli.job import Job
+from geosd.evaluation.benchmarks import evaluate
 from geosd.files import write_jsonl
 from geosd.problems.grading import reason_counts
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.graded_sampler import evaluate, open_checkpoint
+from geosd.sampling.graded_sampler import open_checkpoint
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
 

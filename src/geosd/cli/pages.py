@@ -13,12 +13,7 @@ from geosd.reporting.environment_page import StepManifest, environment_markdown
 from geosd.reporting.method_style import method
 from geosd.reporting.shipping import CLAIMS, MANIFEST, read_shipped, source_tables
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import (
-    StudyPage,
-    caption_markdown,
-    results_pages,
-    study_markdown,
-)
+from geosd.reporting.study_page import StudyPage, caption_markdown, results_pages, study_markdown
 from geosd.scores.score_table import accuracies_by_variant
 from geosd.scores.tidy import read_tidy
 

@@ -39,13 +39,13 @@ from geosd.costs.workload import (
     TrainingWorkload,
 )
 from geosd.models.architectures import architecture, published_architectures
+from geosd.models.context_length import check_context
 from geosd.objectives.objective import build
 from geosd.prerequisites import slurm
 from geosd.prerequisites.checks import report
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
 from geosd.reporting import plan_tables
 from geosd.reporting.plan_tables import CalendarRow
-from geosd.sampling.sampler import check_context
 
 SITE = Path("profiles/slurm/site.yaml")
 OTHER_BOUNDS = ((64, None), (64, 16))
@@ -249,7 +249,7 @@ def spare_context(study: Study, model: str) -> dict[str, int]:
     the context is not known before the base model is there.
 
     Raises:
-        geosd.sampling.sampler.ContextError: A reader has no room for one token.
+        geosd.models.context_length.ContextError: A reader has no room for one token.
     """
     context = model_size(model, study.section("base", model)).context
     sections = [study.section("pool", model), study.section("evaluation", model)]

@@ -15,12 +15,7 @@ from rich.text import Text
 
 from geosd.config import load, resolve
 from geosd.provenance.proof import prove
-from geosd.reporting.claims_page import (
-    NO_WORDS,
-    counts_in_words,
-    finding_in_words,
-    interval_words,
-)
+from geosd.reporting.claims_page import NO_WORDS, counts_in_words, finding_in_words, interval_words
 from geosd.reporting.specs import output_specs
 from geosd.scores.tidy import read_tidy
 

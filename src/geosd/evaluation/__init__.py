@@ -1,1 +1,1 @@
-"""What samples of a checkpoint score, and what models say at the states that they visit."""
+"""What a checkpoint answers on benchmarks, and what models say at the states that they visit."""

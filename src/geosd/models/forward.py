@@ -44,3 +44,8 @@ def worth_sharing(rows: int, prefix: int, width: int) -> bool:
 def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
     """Logits [..., V] of hidden states [..., D]; float32 from bfloat16 (`models.output_head`)."""
     return output_logits(model.lm_head, hidden_ND)
+
+
+def recomputes(model: nn.Module) -> bool:
+    """Whether a pass makes activations again in the backward pass; it keeps no keys and values."""
+    return model.training and getattr(model, "is_gradient_checkpointing", False)

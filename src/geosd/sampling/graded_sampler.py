@@ -18,12 +18,12 @@ from geosd.models.load_and_save import load_tokenizer
 from geosd.preemption import PreemptionError, catch_sigterm
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader, judge_response
-from geosd.problems.records import Problem, Sample, is_out_of_distribution
+from geosd.problems.records import Problem, Sample
 from geosd.problems.sources import DataSource, encoding_of, get_data_source
+from geosd.sampling.broken_logits import named_problems
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.kept_samples import KeptSamples
-from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams, named_problems
-from geosd.seeds import seed_of
+from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams
 
 logger = logging.getLogger(__name__)
 
@@ -108,53 +108,6 @@ class GradedSampler:
             finish=completion.finish,
             reason=verdict.reason,
         )
-
-
-def evaluate(
-    sampler: GradedSampler,
-    problems: Sequence[Problem],
-    samples: int,
-    coverage: int,
-    decoding: SamplingParams,
-    seed: int,
-) -> list[Sample]:
-    """Sample a checkpoint on test problems and grade each sample.
-
-    The student's prompt is used: a checkpoint is examined without privileged context. Each
-    benchmark is a batch with a seed of its own, so adding a benchmark, or reordering them, leaves
-    the others' samples as they were. The sampler gets all batches at once.
-
-    Args:
-        sampler: What draws and grades; it splits one seed into those of single completions.
-        problems: In any order, each id once in a benchmark.
-        samples: Samples of each problem, the k of avg@k; 16 in the paper.
-        coverage: Samples of an OOD problem, 32 in the paper, where pass@k goes beyond `samples`.
-            Those beyond are drawn apart, so the first `samples` are the same with and without them.
-        decoding: Temperature, nucleus and cap.
-        seed: The run's.
-
-    Returns:
-        Rows in the problems' order, the samples of a problem together, numbered from 0. The same
-        arguments give the same rows.
-
-    Raises:
-        PreemptionError: The scheduler sent SIGTERM; what has ended is kept.
-
-    Source:
-        The paper, Evaluation: avg@16, temperature .6, top-p .95, 8,192 tokens.
-    """
-    benchmarks: dict[str, list[Problem]] = {}
-    for problem in problems:
-        benchmarks.setdefault(problem.benchmark, []).append(problem)
-    draws: list[Draw] = []
-    for benchmark, members in benchmarks.items():
-        draws.append(Draw(members, range(samples), seed_of(seed, "evaluate", benchmark)))
-        if is_out_of_distribution(benchmark) and coverage > samples:
-            further = range(samples, coverage)
-            draws.append(Draw(members, further, seed_of(seed, "coverage", benchmark)))
-    places = {(problem.benchmark, problem.id): place for place, problem in enumerate(problems)}
-    rows = sampler.draw(draws, decoding)
-    return sorted(rows, key=lambda row: (places[row.benchmark, row.problem_id], row.sample))
 
 
 class OpenedCheckpoint(NamedTuple):

@@ -1,11 +1,8 @@
 """What a sampler is: prompts in, completions out, the same ones for the same seed."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
-
-from geosd.problems.records import Problem
 
 
 @dataclass(frozen=True)
@@ -22,55 +19,6 @@ class SamplingParams:
     temperature: float
     top_p: float
     max_new_tokens: int
-
-
-class ContextError(ValueError):
-    """A prompt and its response may be longer than what a model was made to read."""
-
-
-class NonFiniteLogitsError(FloatingPointError):
-    """A model gave a row of logits that is no distribution: broken numbers, not a bad response.
-
-    Attributes:
-        place: Of the prompt in the call of the sampler.
-        position: Of the token in the response, from 1.
-    """
-
-    def __init__(self, place: int, position: int, problem: str | None = None) -> None:
-        """Say where; `problem` is what the prompt at the place asks, where it is known."""
-        self.place, self.position = place, position
-        asked = f"prompt {place}" if problem is None else f"problem {problem}"
-        super().__init__(
-            f"the logits of token {position} of a response to {asked} are not finite.\nHint: the"
-            " weights are not finite, or the precision is too small for them: look at the training"
-            " that made them, or set rollout.precision to float32."
-        )
-
-
-@contextmanager
-def named_problems(problems: Sequence[Problem]) -> Iterator[None]:
-    """Context in which broken logits are reported with the problem of each prompt of a call."""
-    try:
-        yield
-    except NonFiniteLogitsError as error:
-        raise NonFiniteLogitsError(error.place, error.position, problems[error.place].id) from error
-
-
-def check_context(context: int | None, prompt: int, cap: int, reader: str = "the model") -> None:
-    """Refuse a prompt that leaves too little of a model's context for a response, all in tokens.
-
-    `context` is what the model was made to read (`max_position_embeddings`); None is any number.
-
-    Raises:
-        ContextError: They are too long together.
-    """
-    if context is not None and prompt + cap > context:
-        raise ContextError(
-            f"{reader} may have to read {prompt + cap} tokens, {prompt} of a prompt and {cap} of a"
-            f" response, and its context is {context}.\nHint: lower response_tokens, leave out the"
-            " problems with the longest questions or solutions, or take a model of a longer"
-            " context (max_position_embeddings of its config.json)."
-        )
 
 
 @dataclass(frozen=True)

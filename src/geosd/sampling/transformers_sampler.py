@@ -10,7 +10,9 @@ import transformers
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from geosd.models.context_length import check_context
 from geosd.models.output_head import float32_logits
+from geosd.sampling.broken_logits import NonFiniteLogitsError
 from geosd.sampling.compiled_step import CompiledStep, open_compiled_step
 from geosd.sampling.decode_session import (
     ModelCacheSession,
@@ -18,15 +20,7 @@ from geosd.sampling.decode_session import (
     takes_preallocated_cache,
 )
 from geosd.sampling.decode_step import DecodeStep, EagerStep
-from geosd.sampling.sampler import (
-    Completion,
-    NonFiniteLogitsError,
-    OnFinish,
-    PromptBatch,
-    Sampler,
-    SamplingParams,
-    check_context,
-)
+from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
 from geosd.sampling.token_draws import NO_TOKEN, draw_tokens, request_uniforms
 
 CPU_STRIDE = 1  # tokens between two looks for rows that have ended

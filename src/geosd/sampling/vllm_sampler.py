@@ -22,15 +22,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 from tqdm import tqdm
 
-from geosd.sampling.sampler import (
-    Completion,
-    NonFiniteLogitsError,
-    OnFinish,
-    PromptBatch,
-    Sampler,
-    SamplingParams,
-    check_context,
-)
+from geosd.models.context_length import check_context
+from geosd.sampling.broken_logits import NonFiniteLogitsError
+from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
 from geosd.seeds import seed_of
 
 PART_BYTES = 2**31

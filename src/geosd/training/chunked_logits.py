@@ -24,10 +24,12 @@ from geosd.models.forward import (
     head_logits,
     last_hidden_states,
     last_hidden_states_after,
+    recomputes,
     worth_sharing,
 )
 from geosd.models.output_head import head_gradients, head_product, operand_dtype
 from geosd.objectives.objective import Objective, States
+from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
 
 
@@ -60,11 +62,6 @@ def response_hidden_states(
         return hidden_BTD[packed.row, packed.column - prefix]
     hidden_BTD = last_hidden_states(model, packed.ids)
     return hidden_BTD[packed.row, packed.column]
-
-
-def recomputes(model: nn.Module) -> bool:
-    """Whether a pass makes activations again in the backward pass; it keeps no keys and values."""
-    return model.training and getattr(model, "is_gradient_checkpointing", False)
 
 
 def position_scalars(
@@ -172,3 +169,13 @@ def chunks(positions: int, size: int) -> Iterator[slice]:
     """Consecutive slices of at most `size` positions."""
     for start in range(0, positions, size):
         yield slice(start, min(start + size, positions))
+
+
+def response_logits(
+    model: nn.Module, packed: Packed, every_position: bool = False
+) -> ChunkedLogits:
+    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
+    hidden_ND = with_root_gathered(
+        model, lambda root: response_hidden_states(root, packed, every_position)
+    )
+    return ChunkedLogits(model, hidden_ND)

@@ -41,7 +41,7 @@ from geosd.seeds import seed_of
 from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
 from geosd.training.fsdp import full_model
 from geosd.training.measurement import Measurement, measure_student
-from geosd.training.packing import Microbatch, responses_per_rank
+from geosd.training.microbatches import Microbatch, responses_per_rank
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingArguments, TrainingRun

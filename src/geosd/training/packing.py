@@ -6,21 +6,16 @@ first response token is predicted at the prompt's last column. Both list their N
 same order (row by row, token by token), so position n of the student and position n of the teacher
 predict the same token: that is all the alignment there is.
 
-A step's responses are divided over the ranks, and on each rank over passes: the microbatches.
-
-B = sequences, b = those of a microbatch, T = padded length, N = response tokens of all sequences.
+B = sequences, T = padded length, N = response tokens of all sequences.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from os.path import commonprefix
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-
-from geosd.training.rollouts import Rollouts
 
 
 @dataclass(frozen=True)
@@ -64,62 +59,3 @@ def pack(
     tensors = ids_BT, column_T < length_B[:, None], row, column, ids_BT[row, column + 1]
     common_prefix = len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
     return Packed(*(tensor.to(device) for tensor in tensors), common_prefix)
-
-
-@dataclass(frozen=True)
-class Microbatch:
-    """Some consecutive responses of a step, as student and teacher read them together.
-
-    `rows` are among the step's responses, `positions` among its N response tokens. K-FAC draws from
-    all `step_tokens`, prompts included, of which `tokens_before` come before these responses.
-    """
-
-    rows: slice
-    positions: slice
-    tokens_before: int
-    step_tokens: int
-    student: Packed
-    teacher: Packed
-
-
-def responses_per_rank(responses: int, ranks: int) -> int:
-    """How many responses each rank takes; ValueError if they cannot be shared evenly."""
-    per_rank, remainder = divmod(responses, ranks)
-    if remainder:
-        raise ValueError(
-            f"{responses} responses cannot be shared evenly by {ranks} ranks.\nHint: let"
-            " accelerate start as many training processes as divide training.problems,"
-            " training.final_rollouts (and training.group)."
-        )
-    return per_rank
-
-
-def split_into_microbatches(
-    rollouts: Rollouts,
-    rank: int,
-    ranks: int,
-    microbatch: int | None,
-    pad_id: int,
-    device: torch.device,
-) -> list[Microbatch]:
-    """A rank's microbatches of at most `microbatch` responses (None: of all); as many on each."""
-    prompts, responses = rollouts.student_prompts, rollouts.responses
-    per_rank = responses_per_rank(len(responses), ranks)
-    starts = [0, *accumulate(map(len, responses))]
-    tokens = [0, *accumulate(len(p) + len(r) for p, r in zip(prompts, responses, strict=True))]
-    microbatches = []
-    size, end = microbatch or per_rank, (rank + 1) * per_rank
-    for start in range(rank * per_rank, end, size):
-        stop = min(start + size, end)
-        rows = slice(start, stop)
-        microbatches.append(
-            Microbatch(
-                rows=rows,
-                positions=slice(starts[start], starts[stop]),
-                tokens_before=tokens[start],
-                step_tokens=tokens[-1],
-                student=pack(prompts[rows], responses[rows], pad_id, device),
-                teacher=pack(rollouts.teacher_prompts[rows], responses[rows], pad_id, device),
-            )
-        )
-    return microbatches

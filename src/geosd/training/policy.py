@@ -2,13 +2,12 @@
 
 The weights are float32 masters between the passes, and lie in shards where several processes train
 (`geosd.training.fsdp`): FSDP2 gathers a sharded model in its compute precision, adds gradients up
-in float32 and updates float32 shards. `compute_weights` does the same for a model without shards.
-Autocast would cast each weight again in every pass without gradients, and keep it past the update.
+in float32 and updates float32 shards. `compute_weights` does the same for a model without shards
+(`geosd.models.precision`). Autocast would cast each weight again in every pass without gradients,
+and keep it past the update.
 
 The paper's teacher is the current student itself; it names a fixed reference, a delayed copy and a
 moving average of recent students as others that would serve. All are here.
-
-N = response positions, D = hidden width.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedTokenizerBase
 
 from geosd.models.load_and_save import load_model
+from geosd.models.precision import compute_weights
 from geosd.optim.dtensors import full_tensor
-from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
 from geosd.training.fsdp import (
     full_state_dict,
     load_full_state_dict,
@@ -36,7 +35,6 @@ from geosd.training.fsdp import (
     sharded_copy,
     with_root_gathered,
 )
-from geosd.training.packing import Packed
 from geosd.training.processes import Ranks, local_device
 
 T = TypeVar("T")
@@ -99,16 +97,6 @@ class Policy:
         return full_tensor(torch.nn.utils.get_total_norm(gradients)).item()
 
 
-def response_logits(
-    model: nn.Module, packed: Packed, every_position: bool = False
-) -> ChunkedLogits:
-    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
-    hidden_ND = with_root_gathered(
-        model, lambda root: response_hidden_states(root, packed, every_position)
-    )
-    return ChunkedLogits(model, hidden_ND)
-
-
 def frozen_copy(
     model: nn.Module, dtype: torch.dtype = torch.float32, compute: torch.dtype = torch.float32
 ) -> nn.Module:
@@ -134,42 +122,6 @@ def copy_parameters(target: nn.Module, source: nn.Module) -> None:
     """Give `target` the weights of `source`, exactly."""
     for into, value in zip(target.parameters(), source.parameters(), strict=True):
         into.copy_(value)
-
-
-@contextmanager
-def compute_weights(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    """Inside, a model's weights are of type `dtype`; outside, they are the float32 masters.
-
-    Gradients of the passes inside are added in float32 to those that stand at the masters. Weights
-    and gradients must not be set inside. A sharded model is left as it is.
-    """
-    masters = {}
-    if dtype != torch.float32 and not isinstance(model, FSDPModule):
-        masters = {p: p.data for p in model.parameters()}
-    gradients: dict[nn.Parameter, Tensor | None] = {p: p.grad for p in masters}
-
-    def add(parameter: nn.Parameter) -> None:
-        """Move a gradient that a pass has just left at its parameter to the float32 sum."""
-        gradient, parameter.grad = parameter.grad, None
-        if (total := gradients[parameter]) is None:
-            gradients[parameter] = gradient.to(masters[parameter].dtype)
-        else:
-            total.add_(gradient)
-
-    handles = []
-    for parameter, master in masters.items():
-        parameter.grad = None  # of another type than the weights inside
-        parameter.data = master.to(dtype)
-        if parameter.requires_grad:
-            handles.append(parameter.register_post_accumulate_grad_hook(add))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-        for parameter, master in masters.items():
-            parameter.data = master
-            parameter.grad = gradients[parameter]
 
 
 class ReferenceModels:
