@@ -16,10 +16,9 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 import yaml
@@ -27,12 +26,11 @@ from dvc.repo import Repo
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
-from geosd.files import sha256
-from geosd.provenance.workflow_records import record_path
+from geosd.files import write_text
+from geosd.provenance.workflow_records import collect_records, install_records
 from geosd.reporting.shipping import MANIFEST
 
 PUBLISHED = Path("published")
-LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
 PIPELINE = "dvc.yaml"
 FIRST = "quick"  # its pipeline is the one in the root
 CHECK = "check"  # the stage of a pipeline that makes no result
@@ -40,7 +38,7 @@ SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "pipelines", "workflow", "src
 
 
 def run(*command: str) -> str:
-    """What a command of DVC, git or Snakemake prints; if it fails, this process ends with that."""
+    """What publishing asks of DVC, git or Snakemake: what a command prints; it must not fail."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
@@ -123,90 +121,13 @@ def write_pointer(folder: Path) -> Path:
     path = PUBLISHED / f"{folder}.dvc"
     if not path.exists():
         root = os.path.relpath(".", path.parent)
-        write(path, yaml.safe_dump({"wdir": root, "outs": [{"path": str(folder)}]}))
+        write_text(path, yaml.safe_dump({"wdir": root, "outs": [{"path": str(folder)}]}))
     return path
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file, and the folders above it; of thousands not one is waited for."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
 def records_file(study: str) -> Path:
-    """The published file of a study's records."""
+    """The file in git, beside what DVC keeps, with Snakemake's records of a published study."""
     return PUBLISHED / f"{study}.json.gz"
-
-
-def collect(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
-    """Snakemake's record, hash and time of each file that it made; of removed weights the record.
-
-    DVC keeps what is `tracked`. The few other files, pages of the report, are kept as text.
-    """
-    outputs, in_dvc = {}, set(tracked)
-    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.is_file()):
-        record = record_path(str(path))
-        if record.exists():
-            outputs[str(path)] = {
-                "sha256": sha256(path),
-                "time_ns": path.stat().st_mtime_ns,
-                "record": json.loads(record.read_text()),
-            }
-            if not in_dvc & {path, *path.parents}:
-                outputs[str(path)]["text"] = path.read_text(encoding="utf-8")
-    # Snakemake also asks for the records of what the rule remove_weights has removed.
-    for path in (path for folder in folders for path in folder.glob("removed/**/*.json")):
-        note = json.loads(path.read_text())
-        name, record = note["weights"], record_path(note["weights"])
-        if note["removed"] and record.exists() and not Path(name).exists():
-            outputs[name] = {"sha256": None, "record": json.loads(record.read_text())}
-    return outputs
-
-
-def install(study: str, outputs: dict[str, Any]) -> tuple[int, list[str], int]:
-    """Install the published records: each file that is the recorded one gets its record and time.
-
-    Returns:
-        How many files are as recorded, which are others, and how many are not there.
-
-    Raises:
-        SystemExit: A recorded name leads out of the study's folders.
-    """
-    folders = (f"figures/{study}", *(f"results/{name}" for name in (study, *SHARED)))
-    allowed = [Path(folder).resolve() for folder in folders]
-    for name in outputs:
-        if not any(Path(name).resolve().is_relative_to(folder) for folder in allowed):
-            raise SystemExit(
-                f"{records_file(study)} names {name}, which is no file of study {study}.\n"
-                "Hint: publish the study again from a clone that has its results."
-            )
-    count: Counter[str] = Counter()
-    others: list[str] = []
-    made_otherwise = set()
-    for name, recorded in outputs.items():
-        path, record = Path(name), json.dumps(recorded["record"])
-        if recorded["sha256"] is None:  # removed on purpose
-            write(record_path(name), record)
-            continue
-        if "text" in recorded and not path.exists():
-            write(path, recorded["text"])
-        if not path.exists():
-            count["absent"] += 1
-        elif sha256(path) == recorded["sha256"]:
-            write(record_path(name), record)
-            # Files too large for a checksum in the records are compared by time.
-            os.utime(path, ns=(recorded["time_ns"], recorded["time_ns"]))
-            count["same"] += 1
-        else:
-            made_otherwise.add(recorded["record"]["shellcmd"])
-            others.append(name)
-    for name, recorded in outputs.items():
-        # The whole job: a record of one of its files would speak for all.
-        if recorded["record"]["shellcmd"] in made_otherwise:
-            record_path(name).unlink(missing_ok=True)
-            if Path(name).exists():
-                os.utime(name, (LONG_AGO, LONG_AGO))
-    return count["same"], others, count["absent"]
 
 
 def main(study: str) -> None:
@@ -238,7 +159,7 @@ def main(study: str) -> None:
         targets += [stages[out] for out in inside] + [str(write_pointer(path)) for path in others]
     targets = short_targets(targets, stages.values())
     pipelines, pointers = commit(targets, folders), [n for n in targets if n.endswith(".dvc")]
-    outputs = collect(folders, tracked)
+    outputs = collect_records(folders, tracked)
     packed = json.dumps({"targets": targets, "outputs": outputs}, sort_keys=True).encode()
     records_file(study).parent.mkdir(exist_ok=True)
     records_file(study).write_bytes(gzip.compress(packed, mtime=0))
@@ -255,7 +176,7 @@ def main(study: str) -> None:
 
 
 def dvc_commit(study: str) -> None:
-    """Let DVC record the results of a finished study that has a pipeline."""
+    """Let DVC record a finished study that has a pipeline, as `publish` does, and push nothing."""
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
     if not is_finished(study):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
@@ -265,7 +186,7 @@ def dvc_commit(study: str) -> None:
 
 
 def is_finished(study: str) -> bool:
-    """Whether Snakemake finds nothing to do."""
+    """Whether a study can be published: Snakemake finds nothing to do."""
     config = ("--config", f"study={study}")
     return "Nothing to be done" in run("snakemake", "--profile", "local", *config, "--dry-run")
 
@@ -309,7 +230,8 @@ def restore(study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional
     # Without an error: where params.yaml was edited here, the stages of DVC say so themselves.
     for pipeline in (PIPELINE, *(n for n in published["targets"] if n.endswith(f"/{PIPELINE}"))):
         subprocess.run(write_code(pipeline), capture_output=True)
-    same, others, absent = install(study, published["outputs"])
+    own = (f"figures/{study}", *(f"results/{name}" for name in (study, *SHARED)))
+    same, others, absent = install_records(records_file(study), published["outputs"], own)
     print(f"{same} files are as published, {len(others)} are others, {absent} are not here.")
     if others:
         raise SystemExit(

@@ -1,13 +1,17 @@
-"""Snakemake's record of an output: what it was made from. Its next plan compares it with today."""
+"""Snakemake's records of outputs: what each was made from. Its next plan compares it with today."""
 
 import base64
 import json
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from geosd.files import write_text
+from geosd.files import sha256, write_text
 
+LONG_AGO = 1_000_000_000  # 2001; Snakemake takes time 0 for no time
 RECORDS = Path(".snakemake/metadata")
 _DIGEST = re.compile(r"'code-[0-9a-f]+'")
 """How a record has a digest of code among its params."""
@@ -31,3 +35,82 @@ def record_code(output: str, digest: str) -> None:
     params = sorted(repr(digest) if _DIGEST.fullmatch(param) else param for param in before)
     if params != before:
         write_text(path, json.dumps({**record, "params": params}))
+
+
+def collect_records(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
+    """Collect Snakemake's record of each file that it made, its hash and time, to publish them.
+
+    DVC keeps what is `tracked`. The few other files, pages of the report, are kept as text; of
+    removed weights the record alone.
+    """
+    outputs, in_dvc = {}, set(tracked)
+    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.is_file()):
+        record = record_path(str(path))
+        if record.exists():
+            outputs[str(path)] = {
+                "sha256": sha256(path),
+                "time_ns": path.stat().st_mtime_ns,
+                "record": json.loads(record.read_text()),
+            }
+            if not in_dvc & {path, *path.parents}:
+                outputs[str(path)]["text"] = path.read_text(encoding="utf-8")
+    # Snakemake also asks for the records of what the rule remove_weights has removed.
+    for path in (path for folder in folders for path in folder.glob("removed/**/*.json")):
+        note = json.loads(path.read_text())
+        name, record = note["weights"], record_path(note["weights"])
+        if note["removed"] and record.exists() and not Path(name).exists():
+            outputs[name] = {"sha256": None, "record": json.loads(record.read_text())}
+    return outputs
+
+
+def install_records(
+    file: Path, outputs: Mapping[str, Any], folders: Iterable[str]
+) -> tuple[int, list[str], int]:
+    """Install records of a published file: each output that is as recorded gets record and time.
+
+    Returns:
+        How many files are as recorded, which are others, and how many are not there.
+
+    Raises:
+        ValueError: A recorded name leads out of the study's folders.
+    """
+    allowed = [Path(folder).resolve() for folder in folders]
+    for name in outputs:
+        if not any(Path(name).resolve().is_relative_to(folder) for folder in allowed):
+            raise ValueError(
+                f"{file} names {name}, which is no file of the study.\n"
+                "Hint: publish the study again from a clone that has its results."
+            )
+    count: Counter[str] = Counter()
+    others: list[str] = []
+    made_otherwise = set()
+    for name, recorded in outputs.items():
+        path, record = Path(name), json.dumps(recorded["record"])
+        if recorded["sha256"] is None:  # removed on purpose
+            _write(record_path(name), record)
+            continue
+        if "text" in recorded and not path.exists():
+            _write(path, recorded["text"])
+        if not path.exists():
+            count["absent"] += 1
+        elif sha256(path) == recorded["sha256"]:
+            _write(record_path(name), record)
+            # Files too large for a checksum in the records are compared by time.
+            os.utime(path, ns=(recorded["time_ns"], recorded["time_ns"]))
+            count["same"] += 1
+        else:
+            made_otherwise.add(recorded["record"]["shellcmd"])
+            others.append(name)
+    for name, recorded in outputs.items():
+        # The whole job: a record of one of its files would speak for all.
+        if recorded["record"]["shellcmd"] in made_otherwise:
+            record_path(name).unlink(missing_ok=True)
+            if Path(name).exists():
+                os.utime(name, (LONG_AGO, LONG_AGO))
+    return count["same"], others, count["absent"]
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, and the folders above it; of thousands not one is waited for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
