@@ -14,7 +14,7 @@ from geosd.claims.published import published
 from geosd.cli import plan
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
-from geosd.costs.hours import plan_rows
+from geosd.costs.hours import measured_hours, plan_rows
 from geosd.costs.memory_and_disk import inference_gpu_memory, total_bytes, training_gpu_memory
 from geosd.costs.workload import DEFAULTS
 from geosd.models.architectures import architecture
@@ -213,7 +213,7 @@ def test_the_seconds_of_finished_jobs_stand_beside_the_estimate(root, tmp_path, 
         content = {"code": {}, "packages": {}, "device": {}, "wall_s": float(seconds)}
         content |= {"peak_memory_bytes": {}, "inputs": {}, "outputs": {}, "settings": {}}
         write_manifest(folder / "manifest.json", content)
-    assert plan.measured_hours(study) == {"qwen3-8b": {"evaluate": [20.0, 40.0]}}
+    assert measured_hours(folders.jobs()) == {"qwen3-8b": {"evaluate": [20.0, 40.0]}}
     other = "ds-r1-llama-8b"
     planned("paper", [["evaluate", m, 2, False, []] for m in ("qwen3-8b", "qwen3-8b", other)])
     (line,) = [li for li in capsys.readouterr().out.splitlines() if li.startswith("| evaluate ")]

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geosd.optim.blocks import BlockFactors
-from geosd.optim.kfac import solve_left, solve_right
+from geosd.optim.damped_inverse import solve_left, solve_right
 from geosd.optim.partition import partition
 
 CPU = torch.device("cpu")

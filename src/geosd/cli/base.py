@@ -101,7 +101,7 @@ def base_model(
     scratch: Path = Path("scratch/base_models"),
     params: Path = Path("params.yaml"),
 ) -> None:
-    """Make a draw of a base model that the repository ships, and its recipe.json.
+    """Pretrain a draw of a base model that the repository ships, and write its recipe.json.
 
     The recipe is the model's `base.pretraining` in params.yaml. The number of the draw is the seed
     of its weights and documents. Weights are kept in bfloat16, as released models' are.

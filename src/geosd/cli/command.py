@@ -89,13 +89,13 @@ def _called(program: Any, name: str, words: list[str]) -> Any:
 
 
 def place(name: str) -> tuple[str, str]:
-    """The module and the function of a program."""
+    """The module and the function behind a NAME of the command `geosd NAME`."""
     own, module = name.replace("-", "_"), PROGRAMS[name]
     return (module, own) if module else (own, "main")
 
 
 def overview() -> str:
-    """Every program with the first line of its docstring, by groups, in 80 columns."""
+    """What `geosd --help` prints: by groups, every program and its docstring's first line."""
     lines = ["usage: geosd NAME ...     `geosd NAME --help` lists the options of NAME"]
     for group, words in GROUPS.items():
         lines += ["", group]

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from geosd.cli.plan import slurm_requests, spare_context, study_peaks
+from geosd.cli.plan import slurm_requests, study_peaks
 from geosd.config import Study, load, resolve, settings
+from geosd.config.model_sizes import spare_context
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.workload import DEFAULTS
 from geosd.files import write_text

@@ -49,7 +49,7 @@ def _modified(study: str) -> dict[Path, int]:
 
 
 def missing_tidy_files(study: str) -> list[str]:
-    """The files that a study's tables and figures are made of, and that are not there."""
+    """The tidy files that `geosd figures` would draw a study from, and that are not there."""
     resolved = resolve(load("params.yaml"), study)
     specs, files = output_specs(), RunFolders(resolved).tidy_files()
     reads = {tidy for name in resolved.outputs if name in specs for tidy in specs[name].reads}

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from textwrap import fill
@@ -23,7 +22,6 @@ import tyro
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.kept_weights import kept_for
-from geosd.config.model_sizes import model_size
 from geosd.config.run_folders import RunFolders
 from geosd.costs import hours, memory_and_disk
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
@@ -39,11 +37,9 @@ from geosd.costs.workload import (
     TrainingWorkload,
 )
 from geosd.models.architectures import architecture, published_architectures
-from geosd.models.context_length import check_context
 from geosd.objectives.objective import build
 from geosd.prerequisites import slurm
 from geosd.prerequisites.checks import report
-from geosd.provenance.manifest import DamagedManifestError, read_manifest
 from geosd.reporting import plan_tables
 from geosd.reporting.plan_tables import CalendarRow
 
@@ -132,7 +128,8 @@ def _of_study(
     assumed: Assumptions,
 ) -> list[str]:
     """The jobs of each rule, and how long all take; what a cluster is asked for, with GPUs."""
-    measured, left = measured_hours(study), Counter((job.model, job.rule) for job in jobs)
+    measured = hours.measured_hours(RunFolders(study).jobs())
+    left = Counter((job.model, job.rule) for job in jobs)
     works = {model: model_workload(study, model, assumed) for model in study.models}
     rows = [
         row
@@ -242,27 +239,6 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
     return [*parts, plan_tables.assumption_table(assumed)]
 
 
-def spare_context(study: Study, model: str) -> dict[str, int]:
-    """Tokens that a model's context leaves for a question and its template: reader -> tokens.
-
-    The teacher also reads a solution, which may be as long as the pool's cap. Without entries where
-    the context is not known before the base model is there.
-
-    Raises:
-        geosd.models.context_length.ContextError: A reader has no room for one token.
-    """
-    context = model_size(model, study.section("base", model)).context
-    sections = [study.section("pool", model), study.section("evaluation", model)]
-    pool, evaluation = (section["response_tokens"] for section in sections)
-    trained = max((study.training(model, v)["response_tokens"] for v in study.trained), default=0)
-    caps = {"student": (0, max(pool, evaluation, trained)), "teacher": (pool, trained)}
-    if not isinstance(context, int):
-        return {}
-    for reader, (solution, cap) in caps.items():
-        check_context(context, solution + 1, cap, f"the {reader} of {model}")
-    return {reader: context - sum(parts) for reader, parts in caps.items()}
-
-
 def study_peaks(
     study: Study, bounds: Sequence[tuple[int, int]], assumed: Assumptions
 ) -> list[list[memory_and_disk.MemoryPart]]:
@@ -281,18 +257,6 @@ def study_peaks(
         memory_and_disk.peak_disk(works, study.overlay.keep, *one, assumed) if works else []
         for one in bounds
     ]
-
-
-def measured_hours(study: Study) -> dict[str, dict[str, list[float]]]:
-    """Hours of each finished job by its manifest: model -> rule -> hours."""
-    measured: dict[str, dict[str, list[float]]] = {}
-    for folder, (rule, *of_rule) in RunFolders(study).jobs().items():
-        if rule in ("data", "early_stop"):
-            continue
-        with suppress(DamagedManifestError):  # absent, or not whole
-            seconds = read_manifest(Path(folder))["wall_s"]
-            measured.setdefault(of_rule[0], {}).setdefault(rule, []).append(seconds / hours.HOUR)
-    return measured
 
 
 def model_workload(

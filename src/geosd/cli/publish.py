@@ -187,8 +187,8 @@ def dvc_commit(study: str) -> None:
 
 def is_finished(study: str) -> bool:
     """Whether a study can be published: Snakemake finds nothing to do."""
-    config = ("--config", f"study={study}")
-    return "Nothing to be done" in run("snakemake", "--profile", "local", *config, "--dry-run")
+    options = ("--profile", "local", "--dry-run", "--config", f"study={study}")
+    return "Nothing to be done" in run("snakemake", *options)
 
 
 def not_fetched(error: str) -> str:

@@ -36,7 +36,7 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
 
 
 def rules_of_outputs() -> list[str]:
-    """The words that allow Snakemake no rule but those of tables, figures and pages."""
+    """Options of a run of Snakemake that allow no rule but those of tables, figures and pages."""
     return ["--allowed-rules", "all", "page", "front_page", "environment", *output_specs()]
 
 
@@ -81,7 +81,7 @@ def write_provenance(study: str) -> None:
 def summary(
     study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
 ) -> None:
-    """Print a study's first table, what it found, its words on the claims, and its aim.
+    """Print what a run of a study found: its first table, its words on the claims, and its aim.
 
     Args:
         study: Name of the study; default: the one that params.yaml names.

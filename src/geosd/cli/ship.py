@@ -68,9 +68,9 @@ def write_shipped(study: str, tidy: Sequence[Path], folder: Path, params: Path) 
 
 
 def redraw(study: str, figures: Path = Path("figures")) -> None:
-    """Make every table, figure and verdict of a shipped study again.
+    """Ship a study anew from what is shipped: its tables, figures, verdicts and manifest.
 
-    Its manifest too. The settings are those of the manifest, so later edits of params.yaml change
+    The settings are those of the manifest, so later edits of params.yaml change
     nothing.
 
     Raises:

@@ -107,7 +107,7 @@ def accept(study: str, params: Path = Path("params.yaml"), figures: Path = Path(
 
 
 def unused(params: Path = Path("params.yaml")) -> None:
-    """List the shared results folders that no study of params.yaml has any more.
+    """List shared results that are not current any more: no study of params.yaml has them.
 
     Changed settings lead to other folders and leave the old ones, for the case that they are
     changed back.

@@ -39,7 +39,7 @@ def schema() -> None:
 
 
 def outputs() -> None:
-    """Write the list of tables and figures into its page."""
+    """Write the list of tables and figures into docs/configuration.md."""
     text, marks = PAGE.read_text("utf-8"), r"(?s)(?<=<!-- outputs -->\n).*(?=<!-- end -->)"
     write_text(PAGE, re.sub(marks, lambda _: f"\n{catalogue()}\n", text))
 

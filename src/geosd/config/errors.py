@@ -45,7 +45,7 @@ def _dotted(path: KeyPath) -> str:
 
 
 def alternatives(word: object, allowed: list[str]) -> str:
-    """An error's list of the allowed names, after the one that was probably meant."""
+    """How a mistake's message lists what is allowed, after the name that was probably meant."""
     return f"{did_you_mean(word, allowed)}Allowed: {', '.join(allowed)}."
 
 

@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from geosd.config.study import Study
 from geosd.models.architectures import POSITIONS, TINY_MODELS, published_architectures
+from geosd.models.context_length import check_context
 
 
 @dataclass(frozen=True)
@@ -47,3 +49,21 @@ def _size_of_checkpoint(folder: Path) -> ModelSize:
             except (ValueError, LookupError, TypeError, AttributeError):
                 break  # the step `base` says what is wrong with a checkpoint
     return ModelSize()
+
+
+def spare_context(study: Study, model: str) -> dict[str, int]:
+    """Tokens that a model's context leaves for a question and its template: reader -> tokens.
+
+    The teacher also reads a solution, which may be as long as the pool's cap. Without entries where
+    the context is not known before the base model is there; ContextError if a reader has no room.
+    """
+    context = model_size(model, study.section("base", model)).context
+    sections = [study.section("pool", model), study.section("evaluation", model)]
+    pool, evaluation = (section["response_tokens"] for section in sections)
+    trained = max((study.training(model, v)["response_tokens"] for v in study.trained), default=0)
+    caps = {"student": (0, max(pool, evaluation, trained)), "teacher": (pool, trained)}
+    if not isinstance(context, int):
+        return {}
+    for reader, (solution, cap) in caps.items():
+        check_context(context, solution + 1, cap, f"the {reader} of {model}")
+    return {reader: context - sum(parts) for reader, parts in caps.items()}

@@ -146,7 +146,7 @@ NEEDS = {
 
 
 def catalogue() -> str:
-    """Each table and figure as a row of Markdown: what it shows, is made of, and needs."""
+    """What each table and figure needs of a study, is made of, and shows: rows of Markdown."""
     rows = ["| output | shows | in the paper | made of | needs |", "|:--|:--|:--|:--|:--|"]
     for name, spec in output_specs().items():
         swept = {"first": next(iter(spec.swept), ""), "swept": ", ".join(spec.swept)}

@@ -7,9 +7,11 @@ of an engine, moving weights to it, grading, and what is measured for the log.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from geosd.costs.memory_and_disk import BF16, kv_bytes
 from geosd.costs.update_operations import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
@@ -21,6 +23,7 @@ from geosd.costs.workload import (
     TrainingWorkload,
 )
 from geosd.models.architectures import Architecture, architecture
+from geosd.provenance.manifest import DamagedManifestError, read_manifest
 
 HOUR = 3600.0
 RECOMPUTE = FORWARD
@@ -172,3 +175,15 @@ def likely_hours(rows: Sequence[PlanRow]) -> list[float | None]:
         row.measured or (row.reckoned and row.reckoned * fmean(factors.get(row.rule) or [1.0]))
         for row in rows
     ]
+
+
+def measured_hours(jobs: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, list[float]]]:
+    """Hours of finished jobs (folder -> rule, model) by their manifests: model -> rule -> hours."""
+    measured: dict[str, dict[str, list[float]]] = {}
+    for folder, (rule, *of_rule) in jobs.items():
+        if rule in ("data", "early_stop"):
+            continue
+        with suppress(DamagedManifestError):  # absent, or not whole
+            seconds = read_manifest(Path(folder))["wall_s"]
+            measured.setdefault(of_rule[0], {}).setdefault(rule, []).append(seconds / HOUR)
+    return measured

@@ -237,7 +237,7 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
 
 @torch.no_grad()
 def named_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Every parameter of a model once, whole, under the name that a checkpoint gives it.
+    """What a checkpoint holds of a model: each parameter once, whole, under its name there.
 
     A tied head is its embedding, and adapters are merged into their layers. A sharded parameter is
     gathered when its turn comes, a collective: every process that holds a part of the model runs

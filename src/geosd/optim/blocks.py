@@ -11,7 +11,7 @@ Shapes: M = blocks of one stack, m = those of them that this rank owns, b = thei
 N = positions, D = dimensions of a factor.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -28,8 +28,6 @@ Key = tuple[str, int]
 """Device and block size of a stack."""
 Place = tuple[BlockRange, Key, int]
 """A block range, the stack that it lies in, and where in the stack it begins."""
-Inverse = Iterable[tuple[BlockRange, Tensor]]
-"""Block ranges of a factor, each with its inverted blocks [c, b, b]."""
 
 
 class BlockFactors:

@@ -3,11 +3,16 @@
 Shapes: M = blocks, b = their size.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+from geosd.optim.partition import BlockRange
+
+Inverse = Iterable[tuple[BlockRange, Tensor]]
+"""Block ranges of a factor, each with its inverted blocks [c, b, b]."""
 
 
 def damped_inverse(
@@ -59,6 +64,24 @@ def _inverse_of_nearest(
     bound_M = 8 * stack_Mbb.shape[-1] ** 0.5 * torch.finfo(stored).eps * scale_M
     inverse = vectors_Mbb / (values_Mb.clamp_min(0) + shift)[:, None] @ vectors_Mbb.mT
     return inverse, (values_Mb[:, 0] < -bound_M) | ~finite_M
+
+
+def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
+    """Multiply a gradient dW by (G + sqrt(gamma) I)^-1 from the left, over blocks of its rows."""
+    parts = []
+    for block_range, blocks_cbb in inverse:
+        parts.append(torch.bmm(blocks_cbb, block_range.cut(grad_OI, 0)).flatten(0, 1))
+    return torch.cat(parts)
+
+
+def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
+    """Multiply a gradient dW by (A + sqrt(gamma) I)^-1 from the right, over column blocks."""
+    parts = []
+    for block_range, blocks_cbb in inverse:
+        columns_Ocb = block_range.cut(grad_OI, 1)
+        solved_cOb = torch.bmm(columns_Ocb.transpose(0, 1), blocks_cbb)
+        parts.append(solved_cOb.transpose(0, 1).flatten(1))
+    return torch.cat(parts, dim=1)
 
 
 def sum_on_all_ranks(

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from geosd.optim.blocks import BlockFactors, Inverse
+from geosd.optim.blocks import BlockFactors
+from geosd.optim.damped_inverse import Inverse
 from geosd.optim.dtensors import copy_full_into, full_tensor, is_sharded
 from geosd.optim.partition import splits_a_block
-
-if TYPE_CHECKING:
-    pass
 
 
 def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:

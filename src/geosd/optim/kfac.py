@@ -22,8 +22,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from geosd.optim.blocks import BlockFactors, Inverse
+from geosd.optim.blocks import BlockFactors
 from geosd.optim.capture import LayerCapture, ObservedBatch
+from geosd.optim.damped_inverse import Inverse, solve_left, solve_right
 from geosd.optim.distributed import precondition, sum_over_ranks
 from geosd.optim.layer_selection import Select, is_projection, select_layers, shared_input_factors
 from geosd.optim.spectrum import spectrum
@@ -254,21 +255,3 @@ class KFAC:
         """Take the hooks off the model."""
         for capture in self._captures.values():
             capture.handle.remove()
-
-
-def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
-    """Multiply a gradient dW by (G + sqrt(gamma) I)^-1 from the left, over blocks of its rows."""
-    parts = []
-    for block_range, blocks_cbb in inverse:
-        parts.append(torch.bmm(blocks_cbb, block_range.cut(grad_OI, 0)).flatten(0, 1))
-    return torch.cat(parts)
-
-
-def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
-    """Multiply a gradient dW by (A + sqrt(gamma) I)^-1 from the right, over column blocks."""
-    parts = []
-    for block_range, blocks_cbb in inverse:
-        columns_Ocb = block_range.cut(grad_OI, 1)
-        solved_cOb = torch.bmm(columns_Ocb.transpose(0, 1), blocks_cbb)
-        parts.append(solved_cOb.transpose(0, 1).flatten(1))
-    return torch.cat(parts, dim=1)

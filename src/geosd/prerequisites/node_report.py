@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 def visible_gpus(environment: Mapping[str, str]) -> int:
-    """How many GPUs a process may use: those of CUDA_VISIBLE_DEVICES, else the machine's."""
+    """How many GPUs of its node a process may use: those of CUDA_VISIBLE_DEVICES, else all."""
     listed = environment.get("CUDA_VISIBLE_DEVICES")
     if listed is not None:
         return len([device for device in listed.split(",") if device.strip()])
@@ -29,7 +29,7 @@ def visible_gpus(environment: Mapping[str, str]) -> int:
 
 
 def torch_gpus() -> list[str] | None:
-    """Names of the GPUs that torch can use here; None where torch is not installed."""
+    """Names of the GPUs of a node that torch can use; None where torch is not installed."""
     if importlib.util.find_spec("torch") is None:
         return None
     import torch

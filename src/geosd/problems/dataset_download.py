@@ -161,7 +161,7 @@ def _integer(answer: str, entry: CatalogueEntry, number: int) -> str:
 
 
 def answers_sha256(answers: Iterable[str]) -> str:
-    """SHA-256 of a benchmark's answers, sorted, one a line: copies differ in words and order."""
+    """SHA-256 of a downloaded benchmark's answers, sorted: copies differ in words and order."""
     return hashlib.sha256("\n".join(sorted(answers)).encode()).hexdigest()
 
 

@@ -25,7 +25,7 @@ _INTEGER = re.compile(r"\s*+(-?)\s*+(?=[0-9])0*+([0-9]*+)\s*+")
 
 
 def is_held_out(question: str) -> bool:
-    """Whether a question is kept for problems: one in eight, decided by its SHA-256.
+    """Whether a question of a miniature world is kept for problems: one in eight, by its SHA-256.
 
     Data sources draw held-out questions alone, pretraining documents all others. So a base model
     has seen no problem of any study, whatever the study's seed and sizes.

@@ -93,7 +93,7 @@ def _problem(row: Row, place: int = 0) -> tuple[Any, Any]:
 
 
 def mark_disagreements(rows: Sequence[Row]) -> tuple[list[str], int]:
-    """Where a file's own verdicts and ours differ, in words, and how many were compared.
+    """Where verdicts in a file of samples, as lm-eval's, and ours differ; how many were compared.
 
     A verdict of lm-eval is about a problem, and is compared with the share of its
     responses that are right: of one response any metric is, of several an average alone. Rows in

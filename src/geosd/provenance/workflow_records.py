@@ -68,11 +68,8 @@ def install_records(
 ) -> tuple[int, list[str], int]:
     """Install records of a published file: each output that is as recorded gets record and time.
 
-    Returns:
-        How many files are as recorded, which are others, and how many are not there.
-
-    Raises:
-        ValueError: A recorded name leads out of the study's folders.
+    Returns how many files are as recorded, which are others, and how many are not there; ValueError
+    if a recorded name leads out of `folders`, those of the study.
     """
     allowed = [Path(folder).resolve() for folder in folders]
     for name in outputs:

@@ -44,7 +44,7 @@ def write_ledger(
 
 
 def ledger_frame(findings: Sequence[Finding]) -> pd.DataFrame:
-    """The ledger of claims as a DataFrame, every finding a row, at full precision."""
+    """The file claims.csv as a DataFrame: every finding of the ledger a row, at full precision."""
     names = [name for name in COLUMNS["claims"] if name not in ("claim", "note")]
     return pd.DataFrame(
         {
@@ -235,10 +235,7 @@ def _cost_line(finding: Finding) -> list[str]:
 def _words(findings: Sequence[Finding]) -> list[str]:
     paragraphs = []
     for claim, rows in groupby(findings, key=lambda finding: finding.claim):
-        lines = [
-            f"**{claim.statement}** (`{claim.id}`).",
-            f"“{claim.quote}” ({claim.place}).",
-        ]
+        lines = [f"**{claim.statement}** (`{claim.id}`).", f"“{claim.quote}” ({claim.place})."]
         of: dict[str, list[str]] = {}
         for finding in rows:
             note = f" ({finding.note})" if finding.note else ""

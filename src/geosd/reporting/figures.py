@@ -94,9 +94,10 @@ def mean_line(
 def mean_point(
     axes: Axes, x: pd.Series, y: pd.Series, look: Method, size: float = 5, **marker: Any
 ) -> None:
-    """Mark the mean of independent values, with 95 % intervals both ways; few are points each.
+    """Draw the mean of independent values into a figure, with 95 % intervals both ways.
 
-    `marker` is of `Axes.plot`; `color` in it replaces the method's.
+    Fewer than `FEWEST_FOR_INTERVAL` are points each. `marker` is of `Axes.plot`; `color` in it
+    replaces the method's.
     """
     marker = {"color": look.colour, "marker": look.marker, "mec": "white", "mew": 0.4} | marker
     colour, zorder = marker["color"], marker.setdefault("zorder", 3)

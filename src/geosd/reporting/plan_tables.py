@@ -36,7 +36,7 @@ def assumption_table(assumed: Assumptions) -> str:
 
 
 class CalendarRow(NamedTuple):
-    """A schedule: its bounds, the seconds it takes, the GPUs in use at most, the peak on disk."""
+    """A row of the plan's table of schedules: bounds, seconds, most GPUs in use, peak on disk."""
 
     bounds: Mapping[str, int]
     seconds: float

@@ -27,10 +27,7 @@ def run_accuracies(
 
 
 def base_accuracies(scores: pd.DataFrame, model: str, benchmarks: Sequence[str]) -> pd.DataFrame:
-    """Accuracies of pi_0 (index `seed`), a column a benchmark, and `draw`.
-
-    ValueError if one is missing.
-    """
+    """Accuracies of pi_0 (index `seed`), a column a benchmark, and `draw`; ValueError if absent."""
     missing = [name for name in benchmarks if run_accuracies(scores, model, "pi_0", [name]).empty]
     if missing:
         raise ValueError(

@@ -23,9 +23,8 @@ def number_of_runs(scores: pd.DataFrame) -> str:
     """How many runs a method has, in words for a table's note, e.g. `3 runs` or `1 to 3 runs`."""
     counts = scores.groupby(["model", "variant"])["seed"].nunique()
     low, high = counts.min(), counts.max()
-    if low != high:
-        return f"{low} to {high} runs"
-    return "1 run" if high == 1 else f"{high} runs"
+    runs = "1 run" if high == 1 else f"{high} runs"
+    return runs if low == high else f"{low} to {runs}"
 
 
 def accuracy_note(scores: pd.DataFrame) -> str:

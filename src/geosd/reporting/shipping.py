@@ -125,7 +125,7 @@ def source_tables(folder: Path) -> dict[str, Path]:
 
 
 def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
-    """Whether an output with these settings shows every row (model, run, pi_0) of a tidy table."""
+    """Whether a shipped output with these settings shows all rows (model, run) of a tidy table."""
     if "models" in settings and not table["model"].isin(settings["models"]).all():
         return False
     runs = {*settings.get("methods", ()), *settings.get("candidates", ())}

@@ -102,7 +102,7 @@ def output_modules(name: str) -> tuple[str, str]:
 def render(
     name: str, tables: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
 ) -> list[Path]:
-    """Write the files of a table or figure, from tables and settings by name; their paths."""
+    """Write the files of a table or figure as its spec says, from tables and settings by name."""
     module, writer = map(import_module, output_modules(name))
     made = getattr(module, output_kind(name).function)(**tables, **settings)
     return writer.save(made, folder, name)

@@ -180,7 +180,7 @@ def alt_text_from_caption(caption: str) -> str:
 
 
 def title_and_words(caption: str) -> tuple[str, str]:
-    """The title of a caption, without its full stop, and what follows it."""
+    """The title of a caption on a study's page, without its full stop, and what follows it."""
     title, _, words = caption.removeprefix("**").partition(".**")
     return title, words.strip()
 

@@ -45,10 +45,7 @@ def build(
                 Column(f"{model}.{OOD_AVERAGE}", "OOD avg.", model, "high"),
                 partial(accuracy, benchmark=OOD_AVERAGE),
             ),
-            (
-                Column(f"{model}.delta_ood", "Δ OOD", model, "gain"),
-                partial(_change, scores, model),
-            ),
+            (Column(f"{model}.delta_ood", "Δ OOD", model, "gain"), partial(_change, scores, model)),
         ]
     note = (
         f"{accuracy_note(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"

@@ -179,7 +179,7 @@ def layers_of(model: nn.Module) -> list[CacheLayerMixin]:
 
 
 def takes_preallocated_cache(model: nn.Module) -> bool:
-    """Whether one token of a model can be computed by `EagerStep`; a token is, to find out."""
+    """Whether a `PreallocatedSession` can decode a model; one decodes a token, to find out."""
     if not getattr(model, "_supports_attention_backend", False) or not hasattr(model, "model"):
         return False
     if any(

@@ -111,7 +111,7 @@ class GradedSampler:
 
 
 class OpenedCheckpoint(NamedTuple):
-    """What samples a checkpoint; `precision` is that of the engine on this machine."""
+    """A checkpoint opened for graded samples; `precision` is that of the engine on this machine."""
 
     source: DataSource
     encoding: Encoding
@@ -128,7 +128,7 @@ class OpenedCheckpoint(NamedTuple):
 def open_checkpoint(
     folder: Path, settings: Mapping[str, Any], progress: str, model: nn.Module | None = None
 ) -> OpenedCheckpoint:
-    """Open a checkpoint to sample it.
+    """Open a checkpoint to draw graded samples of it.
 
     `settings` are a job's: `source`, `thinking` and `wording` of the section data, and `rollout`;
     `progress` and `model` as `build_sampler` takes them.

@@ -52,7 +52,7 @@ def rows_of_runs(name: str, rows: Mapping[Run, Iterable[tuple]]) -> pd.DataFrame
 
 
 def read_samples(run: Run, file: Path) -> list[Sample]:
-    """Read the samples of a run that are to be scored, `samples.jsonl`.
+    """Read the samples that a run's scores are computed from, `samples.jsonl`.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -237,7 +237,7 @@ def ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
 
 
 def accuracies_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Each variant's accuracy in and out of distribution: what `dvc metrics diff` compares.
+    """The score table in short: each variant's accuracy, ID and OOD, for `dvc metrics diff`.
 
     It is model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
     `ID pass@k`, `OOD avg@k` and `OOD pass@k`, means over runs, with the largest k there is.

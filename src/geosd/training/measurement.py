@@ -179,7 +179,7 @@ class Measurement:
 def models_at(
     run: TrainingRun, microbatch: Microbatch, hidden_states: HiddenStates
 ) -> dict[str, ChunkedLogits]:
-    """All models at the states of a microbatch of the student's that nothing is trained on."""
+    """All models that a measurement compares, at the states of a microbatch of the student's."""
     models = run.reference_logits(microbatch, hidden_states, measured=True)
     return {**models, "student": response_logits(run.student, microbatch.student)}
 

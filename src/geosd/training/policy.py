@@ -100,7 +100,7 @@ class Policy:
 def frozen_copy(
     model: nn.Module, dtype: torch.dtype = torch.float32, compute: torch.dtype = torch.float32
 ) -> nn.Module:
-    """A copy without gradients, sharded where the original is.
+    """A frozen reference model: a copy without gradients, sharded where the original is.
 
     It is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses nothing
     where the student computes in it: these are its compute weights. Weights that do not train, as
@@ -119,7 +119,7 @@ def frozen_copy(
 
 @torch.no_grad()
 def copy_parameters(target: nn.Module, source: nn.Module) -> None:
-    """Give `target` the weights of `source`, exactly."""
+    """Refresh a reference model: give `target` the weights of `source`, the student's, exactly."""
     for into, value in zip(target.parameters(), source.parameters(), strict=True):
         into.copy_(value)
 

@@ -77,7 +77,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class WorkerLink:
-    """Process groups that join the training ranks and the rollout worker, the last processes.
+    """Links the processes that train to those that sample, the last ones, by process groups.
 
     Weights travel in `transfer`, the first training rank and the worker's. `trainers` processes
     train; `worker` are the worker's, as one of them sees them, None in a training rank.

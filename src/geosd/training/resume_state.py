@@ -148,7 +148,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 class Snapshots:
-    """Snapshots after chosen steps: the weights, and the measurement that would end a run there.
+    """The files of snapshots after chosen steps: weights, and what a run that ended there measures.
 
     They are `step_<k>.safetensors`, stored in the type `storage`, and `step_<k>.json`. Looking at
     the student changes nothing of the run. They are written before the state that a killed run goes

@@ -121,7 +121,7 @@ class ResponseScorer:
 
 
 class StreamingSampler:
-    """A sampler whose completions are scored as they are finished; `times` are of its calls."""
+    """A worker's sampler, whose completions are scored as they finish; `times` are of its calls."""
 
     def __init__(
         self, sampler: Sampler, waiting: queue.SimpleQueue[FinishedResponse | None]

@@ -42,7 +42,7 @@ from geosd.training.skipped_steps import SkippedSteps
 
 @dataclass(frozen=True)
 class TrainingArguments:
-    """Numbers of a training run that the loop reads; named and explained as in the settings."""
+    """The numbers of a training run; named and explained as in the settings."""
 
     steps: int
     learning_rate: float

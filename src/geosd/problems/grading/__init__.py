@@ -47,7 +47,7 @@ def judge_response(
     truncated: bool,
     opened_thought: bool = False,
 ) -> Verdict:
-    """Judge a response; where the cap ended it, it has no answer, whatever it says before.
+    """A grader's verdict on a response; where the cap ended it, it has no answer, whatever it says.
 
     After a prompt that ended in `<think>` (`opened_thought`) it begins inside a thought. Source:
     the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".

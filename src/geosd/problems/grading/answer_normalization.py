@@ -186,7 +186,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
 
 
 def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None:
-    """Whether an answer's unit agrees with the gold answer's; None where the words are unknown.
+    """Whether the unit of a normalized answer agrees with the gold's; None of unknown words.
 
     A unit may be left out, and not be replaced. Only the gold answer may have unknown words. A base
     may be left out, and not be added: `12_{13}` is 15.
@@ -201,7 +201,7 @@ def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None
 
 
 def tokenize(text: str) -> list[str]:
-    r"""Cut a text into tokens; joined again they are the text.
+    r"""Cut the text of an answer into tokens of LaTeX; joined again they are the text.
 
     A token is one of: ASCII digits; ASCII letters; white space; a command, `\pi` or `\,`; a text
     with its braces, `\text{ cm}`; a begin or end of an environment; any other character.
@@ -219,7 +219,7 @@ def without_texts(text: str) -> str:
 
 
 def in_latex(text: str) -> str:
-    r"""A text with its Unicode signs in LaTeX or ASCII; signs without such a form stay.
+    r"""Normalize the Unicode signs of an answer to LaTeX or ASCII; signs without such a form stay.
 
     A dash between two digits is a range and stays. `unicodedata.normalize` is used on single
     characters alone: it joins what is apart, and orders long runs of accents in quadratic time.

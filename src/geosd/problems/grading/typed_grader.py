@@ -31,7 +31,7 @@ MEGABYTES = 4096
 
 
 class MissingMathError(RuntimeError):
-    """math-verify is not installed, and a comparison of formulas needs it."""
+    """A typed grader has a formula to compare, and math-verify is not installed."""
 
 
 class TypedGrader(contextlib.AbstractContextManager):

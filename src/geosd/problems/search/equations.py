@@ -45,7 +45,7 @@ class Benchmark:
 
 
 def bands(low: float, middle: float, high: float) -> list[float]:
-    """One weight for each x: for 0 to 5, for 6 to 11, for 12 to 15."""
+    """Weights of the x that equations are drawn with: for 0 to 5, for 6 to 11, for 12 to 15."""
     return [low] * 6 + [middle] * 6 + [high] * 4
 
 
@@ -105,7 +105,7 @@ class Question:
 
 @dataclass(frozen=True)
 class World:
-    """A member of the family: its ID problems where they conflict with its OOD benchmarks, these.
+    """A world of equations: its ID benchmark, as opposed to the OOD ones, and these.
 
     Example:
         >>> SEARCH.in_distribution(0.5).low

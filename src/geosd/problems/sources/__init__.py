@@ -72,6 +72,6 @@ def get_data_source(name: str) -> DataSource:
 def encoding_of(
     settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig
 ) -> Encoding:
-    """The prompts of a job's settings `source`, `thinking` and `wording`, encoded for one model."""
+    """The encoding of the data source that settings name, with its `thinking` and `wording`."""
     source, wording = get_data_source(settings["source"]), settings.get("wording")
     return source.encoding(tokenizer, settings["thinking"], generation, wording)
