@@ -99,7 +99,7 @@ def architecture(name: str) -> Architecture:
 
 
 def dimensions(name: str, vocabulary: int) -> Architecture:
-    """The dimensions of a tiny model in the terms of the paper's table; ValueError if unknown."""
+    """The architecture of a tiny model, as those of the paper's models; ValueError if unknown."""
     if name not in TINY_MODELS:
         raise ValueError(
             f"unknown model {name!r}; allowed are {', '.join(TINY_MODELS)}.\nHint: the studies of"

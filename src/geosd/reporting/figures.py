@@ -96,8 +96,7 @@ def mean_point(
 ) -> None:
     """Draw the mean of independent values into a figure, with 95 % intervals both ways.
 
-    Fewer than `FEWEST_FOR_INTERVAL` are points each. `marker` is of `Axes.plot`; `color` in it
-    replaces the method's.
+    Few values are points each. `marker` is of `Axes.plot`; its `color` replaces the method's.
     """
     marker = {"color": look.colour, "marker": look.marker, "mec": "white", "mew": 0.4} | marker
     colour, zorder = marker["color"], marker.setdefault("zorder", 3)

@@ -105,7 +105,7 @@ def _reasons(rows: Sequence[PooledSolutions]) -> Counter[Reason]:
 
 
 def read_worked_solutions(card: Path) -> dict[str, str]:
-    """A pool's given solutions by problem id: the worked ones that a data set's card holds, if any."""
+    """A pool's given solutions by problem id: the worked ones of a data set's card, if any."""
     # A tenth of a second that programs without a card save.
     from pydantic import TypeAdapter, ValidationError
 
