@@ -8,8 +8,8 @@ from geosd.problems.records import Sample
 from geosd.problems.search.habits import HABITS
 from geosd.reporting.table_habits import build
 from geosd.scores.sample_tables import habit_rows
-from geosd.scores.score_table import Run, rows_of_runs
-from geosd.scores.tidy import read_tidy
+from geosd.scores.score_table import Run
+from geosd.scores.tidy import read_tidy, rows_of_runs
 
 TEXTS = {
     ("pi_0", 0): ["7 10 13 ; 3 2 5 ok A: 3", "7 10 13 ; 7 10 13 ;"],

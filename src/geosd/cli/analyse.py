@@ -13,7 +13,8 @@ from geosd.config.run_folders import RunRow, read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import sample_tables, score_table, step_log_tables
-from geosd.scores.score_table import Run, read_samples, rows_of_runs
+from geosd.scores.score_table import Run, read_samples
+from geosd.scores.tidy import rows_of_runs
 
 
 def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) -> None:

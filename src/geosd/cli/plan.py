@@ -185,7 +185,7 @@ def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int,
 def slurm_requests(
     study: Study, models: Sequence[str], max_minutes: int
 ) -> dict[slurm.Request, list[str]]:
-    """What the jobs ask SLURM for, each once -> the models and rules that do.
+    """What the planned jobs ask SLURM for, each once -> the models and rules that do.
 
     A job asks for `max_minutes` at most, and goes on when it is submitted again.
     """
@@ -242,7 +242,7 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
 def study_peaks(
     study: Study, bounds: Sequence[tuple[int, int]], assumed: Assumptions
 ) -> list[list[memory_and_disk.MemoryPart]]:
-    """The most that the study's published models have on disk, for each (jobs, trainings) at once.
+    """The plan's peaks on disk, of the published models, for each (jobs, trainings) at once.
 
     Empty lists where the study has no such model.
     """
@@ -262,7 +262,7 @@ def study_peaks(
 def model_workload(
     study: Study, model: str, assumed: Assumptions, waiting: int = 0
 ) -> ModelWorkload:
-    """What the jobs of a model do; `waiting` files of weights other studies have yet to read."""
+    """What the plan takes a model's jobs to do; `waiting` weights are yet to be read elsewhere."""
     pool, storage = study.section("pool", model), study.section("training", model)["storage"]
     data, counts = study.section("data", model), job_counts(study)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]

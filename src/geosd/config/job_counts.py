@@ -41,7 +41,7 @@ def job_counts(study: Study) -> dict[str, int]:
 
 
 def threads_of(rule: str, study: Study, model: str, cores: int | None) -> int:
-    """A rule's share of the cores for one job, at most the threads that `resources` allows it.
+    """Threads of one of a rule's jobs: cores over the count of jobs, at most what `resources` has.
 
     Jobs that are done count, so that a job has the same threads whatever else is left to do. Cores
     are the machine's; None is a cluster, where each job has a node's cores to itself.

@@ -9,9 +9,7 @@ from geosd.problems.records import Problem
 class NonFiniteLogitsError(FloatingPointError):
     """A model gave broken logits, a row that is no distribution; the response is not at fault.
 
-    Attributes:
-        place: Of the prompt in the call of the sampler.
-        position: Of the token in the response, from 1.
+    `place` is the prompt's in the call of the sampler, `position` the token's, from 1.
     """
 
     def __init__(self, place: int, position: int, problem: str | None = None) -> None:

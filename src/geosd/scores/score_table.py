@@ -5,8 +5,8 @@ main_id_ood): their spread over seeds is not that of four independent benchmarks
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -43,12 +43,6 @@ class Run:
     variant: str
     seed: int
     draw: int = 0
-
-
-def rows_of_runs(name: str, rows: Mapping[Run, Iterable[tuple]]) -> pd.DataFrame:
-    """The tidy table of a name from the rows of each run, which lack the columns of the run."""
-    whole = [(*astuple(run), *row) for run, of_run in rows.items() for row in of_run]
-    return pd.DataFrame(whole, columns=list(COLUMNS[name]))
 
 
 def read_samples(run: Run, file: Path) -> list[Sample]:

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from geosd.files import DamagedFileError, remake_hint
-from geosd.scores.score_table import Run, rows_of_runs
+from geosd.scores.score_table import Run
 from geosd.scores.tidy import (
     COLUMNS,
     RUN_COLUMNS,
     UNITS,
     check_bounds,
     read_cells,
+    rows_of_runs,
     select_rows,
     values_by_seed,
 )

@@ -9,6 +9,7 @@ import gzip
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -279,3 +280,11 @@ def replicates_by_seed(rows: pd.DataFrame) -> pd.Series:
     """
     by_seed = rows.assign(draw=rows.get("draw", 0)).groupby("seed")["draw"]
     return by_seed.first().astype(int)
+
+
+def rows_of_runs(name: str, rows: Mapping[Any, Iterable[tuple]]) -> pd.DataFrame:
+    """The tidy table of a name from the rows of each `Run`, which lack the columns of the run."""
+    import pandas as pd
+
+    whole = [(*astuple(run), *row) for run, of_run in rows.items() for row in of_run]
+    return pd.DataFrame(whole, columns=list(COLUMNS[name]))
