@@ -9,7 +9,7 @@ import pytest
 from geosd.problems.records import Sample
 from geosd.scores import sample_tables as agreement
 from geosd.scores import score_table as scores
-from geosd.scores.tidy import COLUMNS, read_tidy
+from geosd.scores.tidy import COLUMNS, read_tidy, rows_of_runs
 
 
 def problem(benchmark: str, number: int, answers: str, gold: str = "a") -> list[Sample]:
@@ -68,7 +68,7 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
         for sample in problem(benchmark, p, "".join(draw.choices("aabc.", k=16)))
     ]
     run = scores.Run("m", "geosd", 0)
-    table = scores.rows_of_runs("consensus", {run: agreement.consensus_rows(rows, first=16)})
+    table = rows_of_runs("consensus", {run: agreement.consensus_rows(rows, first=16)})
     table.to_csv(tmp_path / "consensus.csv", index=False)
     table = read_tidy("consensus", tmp_path / "consensus.csv").set_index(["quantity", "x"])["value"]
     scored = scores.collect_scores({run: scores.score_run(rows, (1, 4, 16))})
@@ -81,5 +81,5 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
 
 def test_a_selection_has_no_ood_problem_and_so_no_row():
     agreed = agreement.consensus_rows(problem("select_validation", 0, "ab"), first=2)
-    table = scores.rows_of_runs("consensus", {scores.Run("m", "geosd", 0): agreed})
+    table = rows_of_runs("consensus", {scores.Run("m", "geosd", 0): agreed})
     assert table.empty and list(table.columns) == list(COLUMNS["consensus"])
