@@ -66,8 +66,8 @@ class Workflow:
 
     Attributes:
         folder: The folder.
-        forks: Whether Snakemake plans in a fork of a process that has it imported, see `planner`.
-            Jobs are started by a Snakemake of its own, but in `call`.
+        forks: Whether Snakemake is a fork of a process that has it imported, see `planner`, and so
+            each Python program that it starts.
         kept: Whether a plan is made once, because nothing changes the folder.
     """
 
@@ -79,36 +79,30 @@ class Workflow:
         """What Snakemake prints."""
         if self.forks and PLANS & {*arguments}:
             status, printed = (planned_once if self.kept else plan)(self.folder, arguments)
-            assert not check or status == 0, printed
-            return printed
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder / "src")},
-            capture_output=True,
-            text=True,
-        )
-        printed = done.stdout + done.stderr
-        assert not check or done.returncode == 0, printed
+        elif self.forks:
+            status, printed = self._called("snakemake", *arguments)
+        else:
+            status, printed = self._started(sys.executable, "-m", "snakemake", *arguments)
+        assert not check or status == 0, printed
         return printed
 
     def call(self, *command: str, status: int = 0) -> str:
         """What a command prints; each `python`, `snakemake` and `dvc` that it starts is a fork."""
+        ended, printed = self._called(*command)
+        assert ended == status, printed
+        return printed
+
+    def _called(self, *command: str) -> tuple[int, str]:
         people = {
             f"GIT_{a}_{b}": "test" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")
         }
         path = [str(programs()), str(Path(sys.executable).parent), os.environ["PATH"]]
-        found = {"PYTHONPATH": str(self.folder / "src"), "PATH": os.pathsep.join(path)}
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**os.environ, **people, **found},
-            capture_output=True,
-            text=True,
-        )
-        printed = done.stdout + done.stderr
-        assert done.returncode == status, printed
-        return printed
+        return self._started(*command, **people, PATH=os.pathsep.join(path))
+
+    def _started(self, *command: str, **environment: str) -> tuple[int, str]:
+        found = {**os.environ, "PYTHONPATH": str(self.folder / "src"), **environment}
+        done = subprocess.run(command, cwd=self.folder, env=found, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
 
     def planned_jobs(self, *arguments: str) -> Counter[str]:
         """How many jobs of each rule a dry run plans, targets left out."""

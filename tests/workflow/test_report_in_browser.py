@@ -163,13 +163,6 @@ def weakest_contrast(within: Locator) -> float:
     )
 
 
-FORKED = """
-SERVED = frozenset({"analyse", "claims", "environment", "front-page", "render", "runs"})
-PRELOADED = ("pandas", "scipy.stats", "seaborn", "statsmodels.api", "tyro", "yaml")
-"""
-"""Lets the study's programs be forks of one that has these packages: each would import them."""
-
-
 @pytest.fixture(scope="module")
 def report(fresh, root, tmp_path_factory) -> Path:
     """Snakemake's report of study quick, from made-up samples on; the front page lies beside it."""
@@ -181,7 +174,6 @@ def report(fresh, root, tmp_path_factory) -> Path:
     methods = next(line for line in text.splitlines() if line.startswith("    methods: ["))
     few = "    methods: [pi_0, fwdkl, geosd]\n    seeds: [0, 1]"
     workflow.edit("params.yaml", f"{methods}\n    seeds: [0, 1, 2]", few)
-    workflow.append("src/geosd/cli/forkserver.py", FORKED)
 
     outputs = [workflow.folder / name for name in workflow.outputs()]
     for path in outputs:
