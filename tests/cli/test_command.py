@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from planner import programs
 
 from geosd.cli import command, forkserver
 from geosd.files import DamagedFileError
@@ -20,9 +21,9 @@ NAMES = [*command.PROGRAMS]
 HEAVY = ("torch", "transformers", "pandas", "pydantic", "tyro", "rich")
 
 
-def geosd(*words: str, **more) -> subprocess.CompletedProcess[str]:
+def geosd(*words: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-m", "geosd", *words]
-    return subprocess.run(program, capture_output=True, text=True, **more)
+    return subprocess.run(program, capture_output=True, text=True)
 
 
 def test_each_name_is_a_function_with_a_line_that_the_list_has():
@@ -92,7 +93,8 @@ def test_the_garbage_collector_rests_while_a_program_is_imported_and_works_when_
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["doctor", "stale", "summary"])
 def test_a_study_that_there_is_not_is_said_without_a_traceback(root: Path, name: str):
-    done = geosd(name, "--study", "quik", cwd=root)
+    words = [programs() / "python", "-m", "geosd", name, "--study", "quik"]
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     first, *_, last = done.stderr.strip().splitlines()
     assert first.startswith("'quik' is no study. Did you mean quick?")
