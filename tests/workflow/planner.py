@@ -120,10 +120,11 @@ def plan(
 ) -> tuple[int, str]:
     """Exit status and words of `python -m snakemake` in a folder, as it is planned by a fork.
 
-    The environment is that of this process, where none is given. Programs that the fork starts find
-    the folder's own geosd.
+    The environment is that of this process, where none is given, and what the fork starts are forks
+    too. They find the folder's own geosd.
     """
-    environment = dict(os.environ if environment is None else environment)
+    path = os.pathsep.join([str(programs()), os.environ["PATH"]])
+    environment = dict({**os.environ, "PATH": path} if environment is None else environment)
     message = pickle.dumps((str(folder), ["-m", "snakemake", *arguments], environment))
     link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with link, open(os.devnull) as empty, tempfile.TemporaryFile("w+") as output:
