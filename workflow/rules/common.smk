@@ -124,15 +124,13 @@ def code_of(step, settings=None, modules=()):
     return code.digest(code.code_of(step, settings, modules, Path("src")))
 
 
-def code_of_model(step):
-    """Params function: the digest of the code behind a step that a model's settings choose."""
-    return lambda wildcards: code_of(step, settings(step, STUDY, wildcards.model))
+def code_of_model(step, variant=lambda wildcards: None):
+    """Params function: the digest of the code that a model's settings choose, or a variant's.
 
-
-def code_of_training(wildcards):
-    """Params function: the code of one variant's training. A new objective retrains no other."""
-    variant = variant_of("train")(wildcards)
-    return code_of("train", settings("train", STUDY, wildcards.model, variant))
+    So a new objective retrains no other. It is found once for all jobs of them.
+    """
+    found = cache(lambda *of: code_of(step, settings(step, STUDY, *of)))
+    return lambda wildcards: found(wildcards.model, variant(wildcards))
 
 
 def variant_of(step, folder="{model}/{recipe}/{seed}"):

@@ -42,7 +42,7 @@ rule train:
         runtime=requested("train", "minutes", 2),
         variant=variant_of("train"),
     params:
-        code=code_of_training,
+        code=code_of_model("train", variant_of("train")),
         base=subpath(input.base, parent=True),
         out=subpath(output.weights, parent=True),
         scratch="scratch/train/{model}/{recipe}/{seed}",
