@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from matplotlib.figure import Figure
 from planner import programs
 
 from geosd.cli import base, data, evaluate, pool, train
@@ -51,6 +52,17 @@ def shrunk(params: Path, folder: Path) -> Path:
     path = folder / "params.yaml"
     path.write_text(yaml.safe_dump(values))
     return path
+
+
+@pytest.fixture
+def no_png(monkeypatch):
+    """Leave PNG files empty: git keeps none, and each takes as long as the rest of its figure."""
+    save = Figure.savefig
+
+    def saved(figure, path, *, format, **options):
+        Path(path).touch() if format == "png" else save(figure, path, format=format, **options)
+
+    monkeypatch.setattr(Figure, "savefig", saved)
 
 
 @pytest.fixture
