@@ -18,7 +18,7 @@ import numpy as np
 import tyro
 
 from geosd.config.run_folders import read_index
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.reporting.tables import markdown_table
 

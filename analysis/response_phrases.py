@@ -16,7 +16,7 @@ from typing import Annotated
 import tyro
 
 from geosd.config.run_folders import read_index
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.problems.records import Sample
 from geosd.reporting.tables import markdown_table
 

@@ -108,7 +108,7 @@ AIM_MINUTES = {"run": 3, "test": 8}
 @contextmanager
 def inputs() -> Any:
     """Arguments of the programs: a base model, a solved problem, an empty file, an empty table."""
-    from geosd.files import write_jsonl
+    from geosd.json_lines import write_jsonl
     from geosd.models.load_and_save import save_model
     from geosd.models.tiny_architectures import build
     from geosd.problems.miniature import build_tokenizer

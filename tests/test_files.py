@@ -9,15 +9,8 @@ from typing import Literal
 
 import pytest
 
-from geosd.files import (
-    DamagedLineError,
-    atomic_write,
-    read_jsonl,
-    remove_leftovers,
-    sha256,
-    write_jsonl,
-    write_text,
-)
+from geosd.files import atomic_write, remove_leftovers, sha256, write_text
+from geosd.json_lines import DamagedLineError, read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem, Sample
 
 

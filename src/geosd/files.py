@@ -1,8 +1,7 @@
-"""Files that are either whole or absent, and JSON lines that say where they are damaged."""
+"""Files that are either whole or absent."""
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import glob
 import hashlib
@@ -10,15 +9,14 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    pass
 
-Row = TypeVar("Row")
 WEIGHTS = "model.safetensors"
 LOADED = (".json", ".jinja", ".safetensors")
 """Endings of the files of a checkpoint that transformers may open."""
@@ -28,10 +26,6 @@ LEAST_ROOM = 1 << 20
 
 class DamagedFileError(ValueError):
     """A file that is not what the step wrote that makes it; names file, place, and what to do."""
-
-
-class DamagedLineError(DamagedFileError):
-    """A line of a JSON-lines file that does not hold the record that it should."""
 
 
 def remake_hint(path: Path | str) -> str:
@@ -117,42 +111,6 @@ def write_json(path: Path | str, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
-def write_jsonl(path: Path | str, rows: Iterable[Any]) -> None:
-    """Write a JSON-lines file of dataclass rows, whole or not at all."""
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8") as out:
-        for row in rows:
-            out.write(json.dumps(dataclasses.asdict(row), ensure_ascii=False) + "\n")
-
-
-def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
-    """Read a JSON-lines file into rows of a dataclass.
-
-    Every line is one JSON object with exactly the fields of `cls`; one with a default may be
-    missing: files from before it was kept stay readable. Values are checked strictly: a bool or a
-    text is no number, a JSON list becomes a tuple.
-
-    Raises:
-        DamagedLineError: A line is not JSON, or its fields are not those of `cls`; the error names
-            file and line.
-    """
-    # A tenth of a second that programs without records save.
-    from pydantic import TypeAdapter, ValidationError
-
-    validate = TypeAdapter(cls).validate_json
-    rows = []
-    with Path(path).open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                rows.append(validate(line, strict=True, extra="forbid"))
-            except ValidationError as error:
-                fields = ", ".join(field.name for field in dataclasses.fields(cls))
-                raise DamagedLineError(
-                    f"{path}:{number}: not a {cls.__name__}: {_mistakes(error)}. Expected one JSON"
-                    f" object with the fields {fields}.\n{remake_hint(path)}"
-                ) from error
-    return rows
-
-
 def sha256(path: Path | str) -> str:
     """The hex SHA-256 of a file, or of a folder: of its sorted (relative name, file hash) lines.
 
@@ -178,19 +136,3 @@ def sha256(path: Path | str) -> str:
 def _is_temporary(path: Path) -> bool:
     """Whether `atomic_write` gave a file its name."""
     return path.name.startswith(".") and path.suffix == ".tmp"
-
-
-def _mistakes(error: ValidationError) -> str:
-    """What pydantic found, one clause a field."""
-    clauses = []
-    for mistake in error.errors(include_url=False):
-        field = ".".join(map(str, mistake["loc"]))
-        if mistake["type"] == "missing":
-            clauses.append(f"missing {field}")
-        elif mistake["type"] == "unexpected_keyword_argument":
-            clauses.append(f"unknown {field}")
-        elif field:
-            clauses.append(f"{field} is {mistake['input']!r}: {mistake['msg']}")
-        else:
-            clauses.append(mistake["msg"])
-    return "; ".join(clauses)

@@ -13,7 +13,7 @@ from planner import programs
 
 from geosd.cli import base, data, evaluate, pool, train
 from geosd.cli.forkserver import PRELOADED
-from geosd.files import read_jsonl, write_jsonl
+from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import BLIND, search
 from geosd.problems.search.equations import Question

@@ -9,7 +9,7 @@ import yaml
 
 from geosd.cli import data
 from geosd.config import ConfigError
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.problems.records import Problem
 
 

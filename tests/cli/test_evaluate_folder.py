@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from geosd.cli import command, evaluate_folder
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import Sample
 

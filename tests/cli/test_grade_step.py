@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from geosd.cli.grade import main
-from geosd.files import DamagedFileError, DamagedLineError
+from geosd.files import DamagedFileError
+from geosd.json_lines import DamagedLineError
 
 
 @pytest.fixture

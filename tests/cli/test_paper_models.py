@@ -23,7 +23,7 @@ from paper_models import load_narrow, published_config
 
 from geosd.cli import analyse, base, data, evaluate, pool, train
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import read_jsonl, write_jsonl
+from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.models import load_and_save
 from geosd.models.load_and_save import load_model, save_model
 from geosd.problems.records import PooledSolutions, Problem, Sample

@@ -12,7 +12,8 @@ import yaml
 from geosd.cli import preview
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
-from geosd.files import sha256, write_jsonl
+from geosd.files import sha256
+from geosd.json_lines import write_jsonl
 from geosd.problems.records import ID, Sample
 from geosd.provenance.manifest import write_manifest
 from geosd.scores.statistics import Group, contrast, final_contrast

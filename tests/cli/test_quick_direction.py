@@ -16,7 +16,7 @@ import yaml
 from scipy.stats import t
 
 from geosd.cli import base, data, evaluate, pool, train
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.problems.records import ID, Sample
 
 ROOT = Path(__file__).parents[2]

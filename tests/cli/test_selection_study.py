@@ -3,7 +3,7 @@
 from geosd.cli import data
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.problems.records import Problem
 
 

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from geosd.cli import analyse, pool
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import DamagedLineError, read_jsonl, write_json, write_jsonl
+from geosd.files import write_json
+from geosd.json_lines import DamagedLineError, read_jsonl, write_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.training import step_log

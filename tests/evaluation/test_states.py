@@ -8,7 +8,7 @@ import torch
 from scipy.stats import entropy
 
 from geosd.evaluation.states import ProbeRollout, gradient_norms, survey_states, top_tokens
-from geosd.files import read_jsonl, write_jsonl
+from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.models.tiny_architectures import build
 
 V = 22

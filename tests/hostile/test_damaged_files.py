@@ -39,7 +39,8 @@ from geosd.cli import data as data_program
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
 from geosd.evaluation.states import ProbeRollout
-from geosd.files import sha256, write_json, write_jsonl
+from geosd.files import sha256, write_json
+from geosd.json_lines import write_jsonl
 from geosd.problems.dataset_download import CatalogueEntry
 from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.provenance.manifest import manifest, write_manifest

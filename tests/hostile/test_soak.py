@@ -19,7 +19,7 @@ import psutil
 import pytest
 import torch
 
-from geosd.files import write_jsonl
+from geosd.json_lines import write_jsonl
 from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import random_model

@@ -9,8 +9,13 @@ import pytest
 import yaml
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.checks import check_local_gpus
-from geosd.prerequisites.slurm import Request, Site, check_job_gpus
+from geosd.prerequisites.checks import (
+    check_clock,
+    check_job_gpus,
+    check_local_gpus,
+    check_shared_folder,
+)
+from geosd.prerequisites.slurm import Request, Site
 
 SITE = Site(None, "h100", 8, 10, 2, 20, 1440, {"cpu": {"max_runtime": 1440}, "gpu": {"max_gpu": 4}})
 TRAIN = Request(3, 384000, 1440, 1)
@@ -95,9 +100,9 @@ def test_a_node_reports_what_it_sees(command, tmp_path, monkeypatch):
     assert (seen["gpus"], seen["torch"], seen["text"], words) == (0, [], "abc", "")
     srun_options = (tmp_path / "srun_options").read_text()
     assert "--partition=gpu" in srun_options and f"--immediate={slurm.WAIT_S}" in srun_options
-    assert slurm.check_shared_folder("gpu", seen, "abc").state == "ok"
-    assert slurm.check_shared_folder("gpu", seen, "xyz").state == "missing"
-    assert slurm.check_clock("gpu", seen).state == "ok"
+    assert check_shared_folder("gpu", seen, "abc").state == "ok"
+    assert check_shared_folder("gpu", seen, "xyz").state == "missing"
+    assert check_clock("gpu", seen).state == "ok"
 
 
 def test_a_node_that_does_not_come_is_no_report(command, tmp_path):
@@ -112,7 +117,7 @@ def test_a_node_that_does_not_come_is_no_report(command, tmp_path):
 def test_a_clock_that_differs_is_seen_from_both_sides(shift, state):
     now = time.time()
     report = {"host": "n1", "time": now + shift, "asked_at": now - 5, "told_at": now + 5}
-    assert slurm.check_clock("gpu", report).state == state
+    assert check_clock("gpu", report).state == state
 
 
 def test_a_job_must_see_the_requested_gpus_and_so_must_torch():

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.files import DamagedFileError, write_jsonl
+from geosd.files import DamagedFileError
+from geosd.json_lines import write_jsonl
 from geosd.problems.records import PooledSolutions, Problem, read_problems
 from geosd.sampling.solution_pool import read_pool
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from geosd.cli.grade import main
-from geosd.files import DamagedLineError, write_jsonl
+from geosd.json_lines import DamagedLineError, write_jsonl
 from geosd.problems.records import Problem, Sample
 
 GOLD = "She sold 48/2 = <<48/2=24>>24 clips.\n#### 1,024"

@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import save_model
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source

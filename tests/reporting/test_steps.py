@@ -10,7 +10,7 @@ import pytest
 from geosd.cli import analyse, claims, render
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import write_jsonl
+from geosd.json_lines import write_jsonl
 from geosd.problems.records import Sample
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from geosd.evaluation.benchmarks import evaluate
-from geosd.files import read_jsonl, write_jsonl
+from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Verdict
 from geosd.problems.grading.typed_grader import TypedGrader

@@ -10,9 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geosd.files import DamagedFileError, write_jsonl
+from geosd.files import DamagedFileError
+from geosd.json_lines import write_jsonl
 from geosd.problems.records import Sample
 from geosd.scores import score_table as scores
+from geosd.scores.sample_tables import check_same_problems, read_samples
 from geosd.scores.score_table import Run
 from geosd.scores.tidy import COLUMNS, read_tidy
 
@@ -45,7 +47,7 @@ SAMPLES = [
 def table(tmp_path) -> pd.DataFrame:
     run, file = Run("m", "geosd", 3), tmp_path / "samples.jsonl"
     write_jsonl(file, SAMPLES)
-    return scores.collect_scores({run: scores.score_run(scores.read_samples(run, file), [1, 2, 4])})
+    return scores.collect_scores({run: scores.score_run(read_samples(run, file), [1, 2, 4])})
 
 
 def of(table, benchmark, metric, k=4):
@@ -134,7 +136,7 @@ def test_values_are_per_seed_and_take_the_largest_k():
 
 def test_a_missing_sample_file_names_the_run(tmp_path):
     with pytest.raises(FileNotFoundError, match="(?s)fwdkl, seed 2, on m.*Hint:"):
-        scores.read_samples(Run("m", "fwdkl", 2), tmp_path / "samples.jsonl")
+        read_samples(Run("m", "fwdkl", 2), tmp_path / "samples.jsonl")
 
 
 def test_runs_on_other_benchmarks_are_not_averaged_together():
@@ -168,7 +170,7 @@ def test_samples_that_contradict_each_other_are_named(tmp_path, change, problem)
     change(damaged)
     write_jsonl(file, damaged)
     with pytest.raises(DamagedFileError, match=f"^{file}{problem}(.|\\n)*Hint: `rm {file}`"):
-        scores.read_samples(run, file)
+        read_samples(run, file)
 
 
 def put(rows, at, **changes):
@@ -177,7 +179,7 @@ def put(rows, at, **changes):
 
 def test_a_file_that_lacks_samples_of_another_run_is_named():
     whole = Counter((s.benchmark, s.problem_id) for s in SAMPLES)
-    scores.check_same_problems({Path("a"): whole, Path("b"): whole.copy()})
+    check_same_problems({Path("a"): whole, Path("b"): whole.copy()})
     half = Counter((s.benchmark, s.problem_id) for s in SAMPLES[:10])
     with pytest.raises(DamagedFileError, match="^b: lacks 10 samples .* the first 2 of l1 of long"):
-        scores.check_same_problems({Path("a"): whole, Path("b"): half})
+        check_same_problems({Path("a"): whole, Path("b"): half})

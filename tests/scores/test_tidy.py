@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from geosd.files import DamagedFileError
-from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, read_tidy, replicates_by_seed, select_rows
+from geosd.scores.score_table import replicates_by_seed
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, read_tidy, select_rows
 
 
 def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):

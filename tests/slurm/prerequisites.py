@@ -14,7 +14,7 @@ import yaml
 from study import SITE
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.slurm import check_job_gpus
+from geosd.prerequisites.checks import check_clock, check_job_gpus, check_shared_folder
 
 SMALL = slurm.Request(gpus=0, mem_mb=1000, minutes=5, threads=1)
 
@@ -38,8 +38,8 @@ def main() -> None:
             assert seen, words
             print(partition, seen)
             assert seen["host"] in ("n1", "n2", "n3")
-            assert slurm.check_shared_folder(partition, seen, file.read_text()).state == "ok"
-            assert slurm.check_clock(partition, seen).state == "ok"
+            assert check_shared_folder(partition, seen, file.read_text()).state == "ok"
+            assert check_clock(partition, seen).state == "ok"
             assert seen["gpus"] == gpus
             if gpus:
                 check = check_job_gpus(partition, gpus, seen)

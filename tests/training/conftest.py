@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from geosd.files import write_jsonl
+from geosd.json_lines import write_jsonl
 from geosd.models.load_and_save import save_model
 from geosd.models.tiny_architectures import build
 from geosd.problems.miniature import SPECIAL, build_tokenizer

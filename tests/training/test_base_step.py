@@ -7,7 +7,7 @@ import yaml
 
 from geosd.cli import base, data
 from geosd.config.protocol_schema import Pretraining
-from geosd.files import read_jsonl
+from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY

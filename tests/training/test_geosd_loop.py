@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from geosd.files import write_jsonl
+from geosd.json_lines import write_jsonl
 from geosd.optim.kfac import KFAC
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import SearchCorpus

@@ -26,7 +26,7 @@ TWO_STEPS = """
 import random, yaml
 from dataclasses import replace
 from pathlib import Path
-from geosd.files import read_jsonl, write_jsonl
+from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import BLIND
 from geosd.problems.search.equations import Question

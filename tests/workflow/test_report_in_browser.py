@@ -25,7 +25,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
 from geosd.config.run_folders import RunRow, write_index
-from geosd.files import sha256, write_json, write_jsonl
+from geosd.files import sha256, write_json
+from geosd.json_lines import write_jsonl
 from geosd.problems.records import Sample
 from geosd.provenance.manifest import manifest, write_manifest
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.scores.score_table import ood_benchmarks, scores_by_seed
+from geosd.scores.score_table import ood_benchmarks, replicates_by_seed, scores_by_seed
 from geosd.scores.step_log_tables import final_drift
-from geosd.scores.tidy import COLUMNS, replicates_by_seed, select_rows
+from geosd.scores.tidy import COLUMNS, select_rows
 
 Point = Mapping[str, Any]
 Points = Mapping[str, Sequence[Point]]

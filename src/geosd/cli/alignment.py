@@ -11,7 +11,8 @@ from tqdm import tqdm
 
 from geosd.cli.job import Job
 from geosd.evaluation.states import ProbeRollout, mass_on_ranks
-from geosd.files import atomic_write, read_jsonl
+from geosd.files import atomic_write
+from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model, load_weights
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.scores.tidy import COLUMNS

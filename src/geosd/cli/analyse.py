@@ -13,7 +13,8 @@ from geosd.config.run_folders import RunRow, read_index
 from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import sample_tables, score_table, step_log_tables
-from geosd.scores.score_table import Run, read_samples
+from geosd.scores.sample_tables import read_samples
+from geosd.scores.score_table import Run
 from geosd.scores.tidy import rows_of_runs
 
 
@@ -73,7 +74,7 @@ def analysed(
             of_pool = score_table.pool_scores(counts)
             scored[run] = pd.concat([scored[run], of_pool], ignore_index=True)
     for of_model in problems.values():
-        score_table.check_same_problems(of_model)
+        sample_tables.check_same_problems(of_model)
     drift = step_log_tables.collect_drift(logs)
     inputs |= prove(logs.values())
     tables = {

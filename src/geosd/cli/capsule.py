@@ -31,7 +31,8 @@ from geosd.problems.records import read_problems
 from geosd.problems.sources import encoding_of, get_data_source
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.reporting import shipping
-from geosd.scores.score_table import Run, read_samples
+from geosd.scores.sample_tables import read_samples
+from geosd.scores.score_table import Run
 from geosd.scores.tidy import read_tidy
 
 METADATA = "ro-crate-metadata.json"

@@ -7,7 +7,8 @@ from tqdm import tqdm
 from geosd.cli.job import Job
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
-from geosd.files import write_json, write_jsonl
+from geosd.files import write_json
+from geosd.json_lines import write_jsonl
 from geosd.problems.dataset_download import fetch_file, load_catalogue
 from geosd.problems.sources import get_data_source
 

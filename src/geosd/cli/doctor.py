@@ -192,6 +192,6 @@ def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> It
         yield Check(f"a node of {name}", "unknown", found, cure)
         return
     if request.gpus:
-        yield slurm.check_job_gpus(name, request.gpus, seen)
-    yield slurm.check_shared_folder(name, seen, text)
-    yield slurm.check_clock(name, seen)
+        yield checks.check_job_gpus(name, request.gpus, seen)
+    yield checks.check_shared_folder(name, seen, text)
+    yield checks.check_clock(name, seen)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from geosd.cli.job import Job
 from geosd.evaluation.benchmarks import evaluate
-from geosd.files import write_jsonl
+from geosd.json_lines import write_jsonl
 from geosd.problems.grading import reason_counts
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint

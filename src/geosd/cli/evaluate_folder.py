@@ -20,7 +20,8 @@ from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.reporting import tables
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, Run, read_samples, score_run
+from geosd.scores.sample_tables import read_samples
+from geosd.scores.score_table import ID, OOD_AVERAGE, Run, score_run
 
 
 def main(

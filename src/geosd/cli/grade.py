@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import tyro
 from tqdm import tqdm
 
-from geosd.files import DamagedFileError, DamagedLineError, atomic_write
+from geosd.files import DamagedFileError, atomic_write
+from geosd.json_lines import DamagedLineError
 from geosd.problems import sample_formats
 from geosd.problems.grading import Verdict, judge_response, reason_counts
 from geosd.problems.grading.answer_comparison import GraderMode

@@ -9,7 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 from geosd.cli.job import Job
-from geosd.files import write_json, write_jsonl
+from geosd.files import write_json
+from geosd.json_lines import write_jsonl
 from geosd.problems.records import Sample, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from geosd.cli.job import Job
 from geosd.evaluation.states import ProbeRollout, survey_states
-from geosd.files import atomic_write, write_jsonl
+from geosd.files import atomic_write
+from geosd.json_lines import write_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint

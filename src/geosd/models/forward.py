@@ -36,8 +36,8 @@ def last_hidden_states_after(model: nn.Module, ids_BT: Tensor, prefix: int) -> T
     return rest.last_hidden_state
 
 
-def worth_sharing(rows: int, prefix: int, width: int) -> bool:
-    """Whether one pass over a prefix of all rows saves a twentieth of their tokens at least."""
+def worth_sharing(rows: int, width: int, prefix: int) -> bool:
+    """Whether one pass over a prefix that all rows share saves a twentieth of their tokens."""
     return (rows - 1) * prefix > 0.05 * rows * width
 
 

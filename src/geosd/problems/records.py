@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
+from geosd.files import DamagedFileError, remake_hint
+from geosd.json_lines import DamagedLineError, read_jsonl
 
 Reason = Literal[
     "correct", "wrong answer", "no answer", "unreadable", "timeout", "crash", "truncated"

@@ -7,8 +7,8 @@ import pandas as pd
 
 from geosd.reporting.method_style import ordered
 from geosd.scores.rate_selection import COLLAPSE
-from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
-from geosd.scores.tidy import replicates_by_seed, select_rows
+from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
+from geosd.scores.tidy import select_rows
 
 BENCHMARKS = (ID, OOD_AVERAGE)
 SweepPoints = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -9,9 +9,9 @@ from geosd.claims import published as paper
 from geosd.reporting.method_style import ABLATION, method, ordered
 from geosd.reporting.sentences import accuracy_name
 from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.scores.score_table import OOD_AVERAGE, scores_by_seed
+from geosd.scores.score_table import OOD_AVERAGE, replicates_by_seed, scores_by_seed
 from geosd.scores.statistics import Group, contrast, holm, replicate_means, welch
-from geosd.scores.tidy import replicates_by_seed, select_rows
+from geosd.scores.tidy import select_rows
 
 QUANTITIES = {  # heading and format
     "runs": ("runs", "d"),

@@ -9,11 +9,11 @@ from os.path import commonprefix
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
-from transformers.cache_utils import CacheLayerMixin, DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from geosd.models.forward import worth_sharing
 from geosd.sampling.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
-from geosd.sampling.kv_cache import KeyValueCache, grown, with_room
+from geosd.sampling.kv_cache import KeyValueCache, grown, layers_of, moved, with_room
 
 LEAST_PREFIX = 32  # tokens: a second call has costs of its own, and a short one saves nothing
 
@@ -115,15 +115,8 @@ def common_prefix(model: nn.Module, prompts: Sequence[Sequence[int]]) -> int:
     """
     prefix = len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
     windows = any(isinstance(each, DynamicSlidingWindowLayer) for each in layers_of(model))
-    worthwhile = worth_sharing(len(prompts), prefix, max(map(len, prompts)))
+    worthwhile = worth_sharing(len(prompts), max(map(len, prompts)), prefix)
     return prefix if prefix >= LEAST_PREFIX and worthwhile and not windows else 0
-
-
-def moved(part: Tensor, source_BP: Tensor | None) -> Tensor:
-    """Keys or values [B, K, P, D] of each row's columns `source_BP`; None: as they are."""
-    if source_BP is None:
-        return part
-    return part.gather(2, source_BP[:, None, :, None].expand_as(part))
 
 
 def left_padded(
@@ -171,11 +164,6 @@ class ModelCacheSession:
             use_cache=True,
             logits_to_keep=1,
         ).logits[:, -1]
-
-
-def layers_of(model: nn.Module) -> list[CacheLayerMixin]:
-    """The layers of the cache that a model brings itself."""
-    return DynamicCache(config=model.config).layers
 
 
 def takes_preallocated_cache(model: nn.Module) -> bool:

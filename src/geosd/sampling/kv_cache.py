@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
+from transformers import DynamicCache
 from transformers.cache_utils import CacheLayerMixin
 
 CHUNK = 256  # columns by which a cache grows, at least
@@ -95,3 +96,15 @@ class PreallocatedLayer(CacheLayerMixin):
     def get_max_length(self) -> int:
         """No limit of its own."""
         return -1
+
+
+def moved(part: Tensor, source_BP: Tensor | None) -> Tensor:
+    """Keys or values [B, K, P, D] of each row's columns `source_BP`; None: as they are."""
+    if source_BP is None:
+        return part
+    return part.gather(2, source_BP[:, None, :, None].expand_as(part))
+
+
+def layers_of(model: nn.Module) -> list[CacheLayerMixin]:
+    """The layers of the cache that a model brings itself."""
+    return DynamicCache(config=model.config).layers

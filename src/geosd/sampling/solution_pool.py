@@ -7,7 +7,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
+from geosd.files import DamagedFileError, remake_hint
+from geosd.json_lines import DamagedLineError, read_jsonl
 from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
 from geosd.problems.records import PooledSolutions, Problem, Reason, Sample
 

@@ -2,15 +2,22 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from statistics import fmean
 
+from geosd.files import DamagedFileError, remake_hint
+from geosd.json_lines import DamagedLineError, read_jsonl
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.problems.search.habits import HABITS, habit_shares
-from geosd.scores.avg_and_pass_at_k import count_correct, group_by_benchmark, pass_at_k
+from geosd.scores.avg_and_pass_at_k import (
+    count_correct,
+    group_by_benchmark,
+    pass_at_k,
+)
 from geosd.scores.consensus import THRESHOLD, consensus, false_consensus_rate
-from geosd.scores.score_table import OOD_AVERAGE
+from geosd.scores.score_table import OOD_AVERAGE, Run
 
 
 def consensus_rows(samples: Sequence[Sample], first: int) -> list[tuple[str, float, int, float]]:
@@ -61,3 +68,57 @@ def habit_rows(samples: Sequence[Sample]) -> list[tuple[str, str, float]]:
         everywhere = [habit for habit in HABITS if all(habit in of for of in outside)]
         shares[OOD_AVERAGE] = {h: fmean(of[h] for of in outside) for h in everywhere}
     return [(name, habit, value) for name in shares for habit, value in shares[name].items()]
+
+
+def read_samples(run: Run, file: Path) -> list[Sample]:
+    """Read the samples that a run's scores are computed from, `samples.jsonl`.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        DamagedFileError: It is empty, or a line is no sample, or not the next one of its problem.
+    """
+    if not file.exists():
+        raise FileNotFoundError(
+            f"{file}: no samples of {run.variant}, seed {run.seed}, on {run.model}.\n"
+            "Hint: let the workflow evaluate every run of the study before it analyses them."
+        )
+    samples = read_jsonl(file, Sample)
+    seen: Counter[tuple[str, str]] = Counter()  # how many samples of each problem came before
+    for line, one in enumerate(samples, start=1):
+        number = seen[one.benchmark, one.problem_id]
+        seen[one.benchmark, one.problem_id] += 1
+        if one.sample != number:
+            problem = f"sample is {one.sample}; expected {number} of {one.problem_id}"
+        elif one.tokens < 0:
+            problem = f"tokens is {one.tokens}; expected 0 or more"
+        elif one.reason is not None and one.correct != (one.reason == "correct"):
+            problem = f"correct is {one.correct}; expected what reason says, {one.reason!r}"
+        elif one.finish == "length" and (one.correct or one.answer is not None):
+            problem = f"answer is {one.answer!r}; expected none of a truncated response"
+        else:
+            continue
+        raise DamagedLineError(f"{file}:{line}: {problem}.\n{remake_hint(file)}")
+    if not samples:
+        raise DamagedFileError(f"{file}: holds no sample.\n{remake_hint(file)}")
+    return samples
+
+
+def check_same_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
+    """Check that runs of one model have the same problems with as many samples each.
+
+    `sizes` says of each run's file how many samples each (benchmark, problem_id) has.
+
+    Raises:
+        DamagedFileError: Names a file that lacks samples which another one has.
+    """
+    everything: Counter[tuple[str, str]] = Counter()
+    for own in sizes.values():
+        everything |= own
+    for file, own in sizes.items():
+        if lacking := everything - own:
+            (benchmark, problem), number = next(iter(lacking.items()))
+            raise DamagedFileError(
+                f"{file}: lacks {lacking.total()} samples that other runs have, the first"
+                f" {number} of {problem} of {benchmark}; expected the same of all runs.\n"
+                f"{remake_hint(file)}"
+            )

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from geosd.files import DamagedFileError, DamagedLineError, read_jsonl, remake_hint
+from geosd.files import DamagedFileError, remake_hint
 from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, Sample
 from geosd.scores.avg_and_pass_at_k import (
@@ -21,7 +22,10 @@ from geosd.scores.avg_and_pass_at_k import (
     mean_pass_at_k,
 )
 from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
-from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows
+
+if TYPE_CHECKING:  # the workflow reads the columns at each start, which must not load pandas
+    import pandas as pd
 
 OOD_AVERAGE = "ood_avg"
 POOL = "pool"
@@ -43,60 +47,6 @@ class Run:
     variant: str
     seed: int
     draw: int = 0
-
-
-def read_samples(run: Run, file: Path) -> list[Sample]:
-    """Read the samples that a run's scores are computed from, `samples.jsonl`.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        DamagedFileError: It is empty, or a line is no sample, or not the next one of its problem.
-    """
-    if not file.exists():
-        raise FileNotFoundError(
-            f"{file}: no samples of {run.variant}, seed {run.seed}, on {run.model}.\n"
-            "Hint: let the workflow evaluate every run of the study before it analyses them."
-        )
-    samples = read_jsonl(file, Sample)
-    seen: Counter[tuple[str, str]] = Counter()  # how many samples of each problem came before
-    for line, one in enumerate(samples, start=1):
-        number = seen[one.benchmark, one.problem_id]
-        seen[one.benchmark, one.problem_id] += 1
-        if one.sample != number:
-            problem = f"sample is {one.sample}; expected {number} of {one.problem_id}"
-        elif one.tokens < 0:
-            problem = f"tokens is {one.tokens}; expected 0 or more"
-        elif one.reason is not None and one.correct != (one.reason == "correct"):
-            problem = f"correct is {one.correct}; expected what reason says, {one.reason!r}"
-        elif one.finish == "length" and (one.correct or one.answer is not None):
-            problem = f"answer is {one.answer!r}; expected none of a truncated response"
-        else:
-            continue
-        raise DamagedLineError(f"{file}:{line}: {problem}.\n{remake_hint(file)}")
-    if not samples:
-        raise DamagedFileError(f"{file}: holds no sample.\n{remake_hint(file)}")
-    return samples
-
-
-def check_same_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
-    """Check that runs of one model have the same problems with as many samples each.
-
-    `sizes` says of each run's file how many samples each (benchmark, problem_id) has.
-
-    Raises:
-        DamagedFileError: Names a file that lacks samples which another one has.
-    """
-    everything: Counter[tuple[str, str]] = Counter()
-    for own in sizes.values():
-        everything |= own
-    for file, own in sizes.items():
-        if lacking := everything - own:
-            (benchmark, problem), number = next(iter(lacking.items()))
-            raise DamagedFileError(
-                f"{file}: lacks {lacking.total()} samples that other runs have, the first"
-                f" {number} of {problem} of {benchmark}; expected the same of all runs.\n"
-                f"{remake_hint(file)}"
-            )
 
 
 def collect_scores(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
@@ -253,3 +203,17 @@ def accuracies_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str,
             name: round(float(number), 2) for name, number in numbers.items() if pd.notna(number)
         }
     return numbers_by_run
+
+
+def values_by_seed(rows: pd.DataFrame) -> pd.Series:
+    """The column `value` of tidy rows, one a seed, indexed by seed in ascending order."""
+    return rows.set_index("seed")["value"].astype(float).sort_index()
+
+
+def replicates_by_seed(rows: pd.DataFrame) -> pd.Series:
+    """The pretraining replicate (column `draw`) that each seed of one model's rows starts from.
+
+    Rows without the column are of one replicate, 0.
+    """
+    by_seed = rows.assign(draw=rows.get("draw", 0)).groupby("seed")["draw"]
+    return by_seed.first().astype(int)

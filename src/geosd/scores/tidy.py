@@ -268,20 +268,6 @@ def select_rows(table: pd.DataFrame, **cells: object) -> pd.DataFrame:
     return table[np.logical_and.reduce(matches)]
 
 
-def values_by_seed(rows: pd.DataFrame) -> pd.Series:
-    """The column `value` of tidy rows, one a seed, indexed by seed in ascending order."""
-    return rows.set_index("seed")["value"].astype(float).sort_index()
-
-
-def replicates_by_seed(rows: pd.DataFrame) -> pd.Series:
-    """The pretraining replicate (column `draw`) that each seed of one model's rows starts from.
-
-    Rows without the column are of one replicate, 0.
-    """
-    by_seed = rows.assign(draw=rows.get("draw", 0)).groupby("seed")["draw"]
-    return by_seed.first().astype(int)
-
-
 def rows_of_runs(name: str, rows: Mapping[Any, Iterable[tuple]]) -> pd.DataFrame:
     """The tidy table of a name from the rows of each `Run`, which lack the columns of the run."""
     import pandas as pd

@@ -54,10 +54,8 @@ def response_hidden_states(
     as K-FAC needs it, every token of every row does.
     """
     prefix = packed.common_prefix
-    rows, width = packed.ids.shape
-    worthwhile = worth_sharing(rows, prefix, width)
     possible = not (every_position or isinstance(model, FSDPModule) or recomputes(model))
-    if worthwhile and possible:
+    if possible and worth_sharing(*packed.ids.shape, prefix):
         hidden_BTD = last_hidden_states_after(model, packed.ids, prefix)
         return hidden_BTD[packed.row, packed.column - prefix]
     hidden_BTD = last_hidden_states(model, packed.ids)

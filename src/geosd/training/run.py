@@ -209,7 +209,7 @@ def assemble_run(
 
     Raises:
         ValueError: The objective or the update rule does not know a value it is given.
-        geosd.files.DamagedLineError: A problem or pool line is damaged.
+        geosd.json_lines.DamagedLineError: A problem or pool line is damaged.
     """
     ranks, settings = ranks or Ranks(), inputs.settings
     teacher, every = settings["teacher"], settings["anchor_every"]
