@@ -21,9 +21,8 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.sources import get_data_source
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import Packed, pack
-from geosd.training.policy import frozen_copy
+from geosd.training.policy import frozen_copy, response_logits
 
 SIZES = {"select_train": 0, "select_validation": 0, "test_id": 0, "test_per_benchmark": 0}
 MOVES = (1e-3, 3e-3, 1e-2, 3e-2)  # standard deviations, as shares of that of each tensor

@@ -9,8 +9,9 @@ from geosd.integrations.trl import GeoSDLoss
 from geosd.models.tiny_architectures import build as build_model
 from geosd.objectives.objective import build
 from geosd.objectives.reduce import mean_loss
-from geosd.training.chunked_logits import position_scalars, response_logits
+from geosd.training.chunked_logits import position_scalars
 from geosd.training.packing import pack
+from geosd.training.policy import response_logits
 
 VOCABULARY = 40
 PROMPTS = [[5, 6, 7], [5, 8, 9, 10, 11], [12, 6]]

@@ -12,8 +12,8 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.documents import VOCABULARY
-from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
+from geosd.training.policy import response_logits
 
 SOLUTIONS = ["3 2 5 ok 5 6 ; 11 2 5 ok A: 11", "7 3 4 ; 9 5 6 ok A: 9"]
 PROBLEMS = [

@@ -7,7 +7,6 @@ import torch
 import torch.distributed as dist
 import transformers
 
-from geosd.training.chunked_logits import response_logits
 from geosd.training.fsdp import (
     full_model,
     full_state_dict,
@@ -18,7 +17,7 @@ from geosd.training.fsdp import (
     with_root_gathered,
 )
 from geosd.training.packing import pack
-from geosd.training.policy import copy_parameters, frozen_copy
+from geosd.training.policy import copy_parameters, frozen_copy, response_logits
 
 CPU = torch.device("cpu")
 

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from geosd.geometry import entropy, forward_kl, hellinger, overlap, reverse_kl, union_support
 from geosd.models.forward import head_logits
-from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
+from geosd.training.policy import response_logits
 
 DIVERGENCES = {"fwdkl": forward_kl, "revkl": reverse_kl, "hellinger": hellinger}
 """Whose gradients are compared (paper, Figure mechanism A)."""

@@ -59,8 +59,6 @@ def prefill(
 ) -> tuple[Tensor, KeyValueCache]:
     """Run the prompts through the model; each distinct prompt once, however often it stands there.
 
-    Of a long beginning that all prompts share, the first one's keys and values serve all.
-
     Returns:
         Logits [B, V] of the first new token, and a cache with room for those that follow.
     """

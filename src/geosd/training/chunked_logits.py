@@ -29,7 +29,6 @@ from geosd.models.forward import (
 )
 from geosd.models.output_head import head_gradients, head_product, operand_dtype
 from geosd.objectives.objective import Objective, States
-from geosd.training.fsdp import with_root_gathered
 from geosd.training.packing import Packed
 
 
@@ -167,13 +166,3 @@ def chunks(positions: int, size: int) -> Iterator[slice]:
     """Consecutive slices of at most `size` positions."""
     for start in range(0, positions, size):
         yield slice(start, min(start + size, positions))
-
-
-def response_logits(
-    model: nn.Module, packed: Packed, every_position: bool = False
-) -> ChunkedLogits:
-    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
-    hidden_ND = with_root_gathered(
-        model, lambda root: response_hidden_states(root, packed, every_position)
-    )
-    return ChunkedLogits(model, hidden_ND)

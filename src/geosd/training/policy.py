@@ -27,6 +27,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.models.load_and_save import load_model
 from geosd.models.precision import compute_weights
 from geosd.optim.dtensors import full_tensor
+from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
 from geosd.training.fsdp import (
     full_state_dict,
     load_full_state_dict,
@@ -35,6 +36,7 @@ from geosd.training.fsdp import (
     sharded_copy,
     with_root_gathered,
 )
+from geosd.training.packing import Packed
 from geosd.training.processes import Ranks, local_device
 
 T = TypeVar("T")
@@ -167,3 +169,13 @@ class ReferenceModels:
         """Continue from what `state_dict` gave."""
         for name, weights in state.items():
             load_full_state_dict(getattr(self, name), weights)
+
+
+def response_logits(
+    model: nn.Module, packed: Packed, every_position: bool = False
+) -> ChunkedLogits:
+    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
+    hidden_ND = with_root_gathered(
+        model, lambda root: response_hidden_states(root, packed, every_position)
+    )
+    return ChunkedLogits(model, hidden_ND)

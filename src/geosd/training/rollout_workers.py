@@ -30,9 +30,8 @@ from torch import Tensor, nn
 from geosd.models.load_and_save import named_weights
 from geosd.optim.dtensors import copy_full_into
 from geosd.sampling.sampler import Completion, Sampler, SamplingParams
-from geosd.training.chunked_logits import response_logits
 from geosd.training.packing import pack
-from geosd.training.policy import Policy, copy_parameters, frozen_copy
+from geosd.training.policy import Policy, copy_parameters, frozen_copy, response_logits
 from geosd.training.processes import Ranks, WorkerLink
 from geosd.training.rollouts import HiddenStates, LocalRollouts, Rollouts
 

@@ -24,10 +24,10 @@ from geosd.problems.sources import encoding_of, get_data_source
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import read_pool
-from geosd.training.chunked_logits import ChunkedLogits, response_logits
+from geosd.training.chunked_logits import ChunkedLogits
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.microbatches import Microbatch, split_into_microbatches
-from geosd.training.policy import Policy, ReferenceModels
+from geosd.training.policy import Policy, ReferenceModels, response_logits
 from geosd.training.processes import Ranks, WorkerLink
 from geosd.training.rollout_workers import ReferenceHeads, RemoteRollouts, RolloutWorker
 from geosd.training.rollouts import (
