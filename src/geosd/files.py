@@ -12,10 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 WEIGHTS = "model.safetensors"
 LOADED = (".json", ".jinja", ".safetensors")

@@ -13,7 +13,6 @@ from geosd.files import DamagedFileError, atomic_write, remake_hint
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-
 Row = TypeVar("Row")
 
 

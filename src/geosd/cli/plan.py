@@ -242,7 +242,7 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
 def study_peaks(
     study: Study, bounds: Sequence[tuple[int, int]], assumed: Assumptions
 ) -> list[list[memory_and_disk.MemoryPart]]:
-    """The plan's peaks on disk, of the published models, for each (jobs, trainings) at once.
+    """The most that the study's published models have on disk, for each (jobs, trainings) at once.
 
     Empty lists where the study has no such model.
     """
@@ -262,7 +262,7 @@ def study_peaks(
 def model_workload(
     study: Study, model: str, assumed: Assumptions, waiting: int = 0
 ) -> ModelWorkload:
-    """What the plan takes a model's jobs to do; `waiting` weights are yet to be read elsewhere."""
+    """What the jobs of a model do; `waiting` files of weights other studies have yet to read."""
     pool, storage = study.section("pool", model), study.section("training", model)["storage"]
     data, counts = study.section("data", model), job_counts(study)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]

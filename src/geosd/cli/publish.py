@@ -38,7 +38,7 @@ SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "pipelines", "workflow", "src
 
 
 def run(*command: str) -> str:
-    """What publishing asks of DVC, git or Snakemake: what a command prints; it must not fail."""
+    """What a command of DVC, git or Snakemake prints; if it fails, this process ends with that."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
@@ -186,7 +186,7 @@ def dvc_commit(study: str) -> None:
 
 
 def is_finished(study: str) -> bool:
-    """Whether a study can be published: Snakemake finds nothing to do."""
+    """Whether Snakemake finds nothing to do."""
     options = ("--profile", "local", "--dry-run", "--config", f"study={study}")
     return "Nothing to be done" in run("snakemake", *options)
 

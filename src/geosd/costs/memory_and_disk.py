@@ -80,7 +80,7 @@ def training_memory(
 
 
 def rounded_memory(row: TrainingMemory) -> tuple[float, float]:
-    """Memory that a training adds, by the paper's own arithmetic: of the anchor, of all, in GB.
+    """Memory of the anchor and all that the method adds, in GB, by the paper's own arithmetic.
 
     The digits it prints follow if N is first rounded to 0.1 billion (the size in a model's
     description, e.g. 14.8B) and if the terms are added as printed.
@@ -90,7 +90,7 @@ def rounded_memory(row: TrainingMemory) -> tuple[float, float]:
 
 
 def logits_bytes(update: UpdateSize, entries: int) -> int:
-    """Memory of truncated logits, in bytes: 2 of a bf16 value, 4 of its index in the vocabulary.
+    """Bytes of an update's truncated logits: 2 of a bf16 value, 4 of its index in the vocabulary.
 
     `entries` are those kept of a state: K, or at most 3 K for the union of three models.
     """

@@ -18,7 +18,7 @@ BACKWARD = 4.0
 
 
 def projection_sizes(model: Architecture) -> Dimensions:
-    """The widths of a model's projections, by which an update's operations are counted."""
+    """The widths of a model's seven projections, which size its K-FAC factors."""
     return Dimensions(
         model.layers, model.hidden, model.ffn, model.heads, model.kv_heads, model.head
     )

@@ -64,7 +64,7 @@ def load_from_checkpoint(
 
 
 def trained(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that a callback keeps: those that train, by name, of FSDP2 their shards."""
+    """The parameters that train, by name, of a model in shards (FSDP2) its shards; no base's."""
     for part in model.modules():
         if isinstance(part, FSDPModule):
             part.reshard()  # a pass without gradients leaves the output head gathered

@@ -228,7 +228,7 @@ def loss_positions(named: Mapping[str, Any]) -> Tensor:
 
 
 def microbatches_of_step(step: int, batches: int | None, accumulation: int) -> int:
-    """Microbatches that the K-FAC callback sees before a step, in epochs of `batches` microbatches.
+    """Microbatches of an optimiser step, from 0, in epochs of `batches`; the last may have fewer.
 
     Example:
         >>> [microbatches_of_step(step, batches=5, accumulation=2) for step in range(4)]

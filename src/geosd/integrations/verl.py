@@ -44,7 +44,7 @@ CHUNK = 512
 def lumped_loss(
     student_logits: Tensor, log_probs: Tensor, ids: Tensor, drift_penalty: float | None = None
 ) -> dict[str, Tensor]:
-    """In verl: D_H(p, q) + lambda d_FR^2(p, anchor) at each position, on the other model's top K.
+    """D_H(p, q) + lambda d_FR^2(p, anchor) at each position, each on the other model's top K.
 
     p = student, q = teacher. verl takes the mean by its own `loss_agg_mode`.
 

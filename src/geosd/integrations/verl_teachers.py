@@ -50,7 +50,7 @@ COLUMN = "teacher_prompt"
 
 
 class AnchorCallback(CheckpointCallback):
-    """Gives verl's servers of the anchor each checkpoint's weights when no request is under way."""
+    """Gives the anchor's servers the weights of each checkpoint, when no request is under way."""
 
     def on_save(self, trainer: Any, global_step: int, checkpoint_dir: str, **others: Any) -> None:
         """Load the weights; FileNotFoundError if the checkpoint has none that a server can read."""

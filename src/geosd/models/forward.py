@@ -3,6 +3,9 @@
 B = sequences, T = tokens, D = hidden width, N = positions, V = vocabulary.
 """
 
+from collections.abc import Sequence
+from os.path import commonprefix
+
 from torch import Tensor, nn
 from transformers import DynamicCache
 
@@ -34,6 +37,11 @@ def last_hidden_states_after(model: nn.Module, ids_BT: Tensor, prefix: int) -> T
     cache.batch_repeat_interleave(len(ids_BT))
     rest = model.model(input_ids=ids_BT[:, prefix:], past_key_values=cache, use_cache=True)
     return rest.last_hidden_state
+
+
+def common_prefix(prompts: Sequence[Sequence[int]]) -> int:
+    """How many first tokens all prompts share, the last one of each left out."""
+    return len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
 
 
 def worth_sharing(rows: int, width: int, prefix: int) -> bool:

@@ -65,7 +65,7 @@ def partition(dim: int, blocks: int) -> tuple[BlockRange, ...]:
 
 
 def rank_slice(dim: int, rank: int, ranks: int) -> tuple[int, int]:
-    """The partition of `dim` indices over ranks, as FSDP2 cuts rows: those [start, stop) of a rank.
+    """The indices [start, stop) of `dim` that a rank holds, cut as FSDP2 cuts the rows of a weight.
 
     Example:
         >>> [rank_slice(10, rank, 4) for rank in range(4)]

@@ -22,7 +22,7 @@ ACROSS = 3
 
 
 def published_gains(model: str) -> pd.DataFrame:
-    """The paper's points of Figure frontier for a model's family: `variant`, `id`, `ood_avg`."""
+    """The paper's gains of the family that a model stands for: `variant`, `id`, `ood_avg`."""
     rows = []
     for name in NAMED:
         own, base = (

@@ -20,14 +20,14 @@ UNITS = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
 def parameters(model: str) -> int:
-    """A model on the axis of Figure scale: all its parameters; ValueError if they are unknown."""
+    """All parameters of a model of known dimensions; ValueError for another."""
     if model in TINY_MODELS:
         return dimensions(model, len(VOCABULARY)).parameters
     return architecture(model).parameters
 
 
 def short_count(number: float) -> str:
-    """A tick of the axis of Figure scale: a number of parameters as papers print it.
+    """A number of parameters as papers print it.
 
     Example:
         >>> [short_count(n) for n in (31_904, 620_000, 8_190_735_360)]

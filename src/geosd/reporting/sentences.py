@@ -55,9 +55,8 @@ def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals:
             continue
         runs = pd.read_csv(path, usecols=list(columns)).drop_duplicates()
         runs = runs[runs["model"].isin([*models])] if models else runs
-        counts = runs.groupby(["model", "variant"])["seed"].nunique()
-        least, most = int(counts.min()), int(counts.max())
-        n = f" n = {f'{least} to ' if least < most else ''}{most} run{'s' if most > 1 else ''}"
+        most = runs.groupby(["model", "variant"])["seed"].nunique().max()
+        n = f" n = {number_of_runs(runs)}"
         draws = runs.groupby("model")["draw"].nunique().max() if "draw" in runs else 1
         n += f" on {draws} base models" if draws > 1 else ""
         if not intervals:

@@ -60,6 +60,6 @@ def _row(name: str, published_row: dict[str, Any]) -> Row:
 
 
 def memory_in_gb(state: TrainingMemory) -> dict[str, float]:
-    """The numbers of a row of Table kfac_memory: a training's memory, in GB and percent."""
+    """The terms of a training state as in Table kfac_memory, in GB; `increase` in percent."""
     in_gb = {name: size / GB for name, size in vars(state).items()}
     return in_gb | {"total": state.extra / GB, "increase": state.increase}

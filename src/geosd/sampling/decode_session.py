@@ -4,14 +4,13 @@ B = rows, P = longest prompt of the batch, V = vocabulary.
 """
 
 from collections.abc import Sequence
-from os.path import commonprefix
 
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from geosd.models.forward import worth_sharing
+from geosd.models.forward import common_prefix, worth_sharing
 from geosd.sampling.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
 from geosd.sampling.kv_cache import KeyValueCache, grown, layers_of, moved, with_room
 
@@ -65,7 +64,7 @@ def prefill(
     place_of: dict[tuple[int, ...], int] = {}
     places = [place_of.setdefault(tuple(prompt), len(place_of)) for prompt in prompts]
     distinct, device = list(place_of), next(model.parameters()).device
-    prefix = common_prefix(model, distinct)
+    prefix = shared_prefix(model, distinct)
     ids_BR, first_B = left_padded([prompt[prefix:] for prompt in distinct], pad_id, device)
     padded, width = len(set(map(len, distinct))) > 1, prefix + ids_BR.shape[1]
     columns_P = torch.arange(width, device=device)
@@ -106,15 +105,16 @@ def prefill(
     return logits_BV, KeyValueCache(layers, first_B, padded, width, limit)
 
 
-def common_prefix(model: nn.Module, prompts: Sequence[Sequence[int]]) -> int:
+def shared_prefix(model: nn.Module, prompts: Sequence[Sequence[int]]) -> int:
     """How many first tokens prompts share that are worth a pass of their own, as few-shot examples.
 
     None before a layer with a sliding window, which counts the padding between prefix and rest.
     """
-    prefix = len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
+    prefix = common_prefix(prompts)
+    if prefix < LEAST_PREFIX or not worth_sharing(len(prompts), max(map(len, prompts)), prefix):
+        return 0
     windows = any(isinstance(each, DynamicSlidingWindowLayer) for each in layers_of(model))
-    worthwhile = worth_sharing(len(prompts), max(map(len, prompts)), prefix)
-    return prefix if prefix >= LEAST_PREFIX and worthwhile and not windows else 0
+    return 0 if windows else prefix
 
 
 def left_padded(

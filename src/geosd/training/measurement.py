@@ -180,7 +180,7 @@ class Measurement:
 def models_at(
     run: TrainingRun, microbatch: Microbatch, hidden_states: HiddenStates
 ) -> dict[str, ChunkedLogits]:
-    """All models that a measurement compares, at the states of a microbatch of the student's."""
+    """All models at the states of a microbatch of the student's that nothing is trained on."""
     models = run.reference_logits(microbatch, hidden_states, measured=True)
     return {**models, "student": response_logits(run.student, microbatch.student)}
 

@@ -13,8 +13,9 @@ from geosd.training.rollouts import Rollouts
 class Microbatch:
     """Some consecutive responses of a step, as student and teacher read them together.
 
-    `rows` are among the step's responses, `positions` among its N response tokens. K-FAC draws from
-    all `step_tokens`, prompts included, of which `tokens_before` come before these responses.
+    `rows` are among the step's responses, `positions` among its N response tokens. A step has
+    `step_tokens` tokens of prompts and responses, from which K-FAC draws its samples; the first
+    `tokens_before` of these tokens belong to earlier microbatches.
     """
 
     rows: slice

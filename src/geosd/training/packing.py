@@ -11,11 +11,12 @@ B = sequences, T = padded length, N = response tokens of all sequences.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+
+from geosd.models.forward import common_prefix
 
 
 @dataclass(frozen=True)
@@ -57,5 +58,4 @@ def pack(
     before_end_BT = column_T < length_B[:, None] - 1
     row, column = ((column_T >= last_of_prompt_B[:, None]) & before_end_BT).nonzero(as_tuple=True)
     tensors = ids_BT, column_T < length_B[:, None], row, column, ids_BT[row, column + 1]
-    common_prefix = len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
-    return Packed(*(tensor.to(device) for tensor in tensors), common_prefix)
+    return Packed(*(tensor.to(device) for tensor in tensors), common_prefix(prompts))

@@ -121,7 +121,7 @@ def frozen_copy(
 
 @torch.no_grad()
 def copy_parameters(target: nn.Module, source: nn.Module) -> None:
-    """Refresh a reference model: give `target` the weights of `source`, the student's, exactly."""
+    """Give `target` the weights of `source`, exactly."""
     for into, value in zip(target.parameters(), source.parameters(), strict=True):
         into.copy_(value)
 

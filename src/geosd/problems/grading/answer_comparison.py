@@ -63,7 +63,7 @@ _normalize = lru_cache(maxsize=4096)(normalize_answer)
 
 
 def is_integer(gold: str) -> bool:
-    """Whether a gold answer is an integer, and is compared as one: it reads exactly as an integer.
+    """Whether a gold answer reads exactly as an integer, so that its problem is an integer problem.
 
     Example:
         >>> is_integer("-12"), is_integer("2.0"), is_integer("1/2")

@@ -186,7 +186,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
 
 
 def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None:
-    """Whether the unit of a normalized answer agrees with the gold's; None of unknown words.
+    """Whether an answer's unit agrees with the gold answer's; None where the words are unknown.
 
     A unit may be left out, and not be replaced. Only the gold answer may have unknown words. A base
     may be left out, and not be added: `12_{13}` is 15.
