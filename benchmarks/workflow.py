@@ -54,7 +54,7 @@ STARTS: dict[str, tuple[str, str, str]] = {
     "evaluate": (
         "--model mini-qwen3 --variant geosd --seed 0 --checkpoint {model} --problems {problems}"
         " --out {out}",
-        "geosd.sampling.graded_sampler",
+        "geosd.evaluation.benchmarks",
         "evaluate",
     ),
     "analyse": ("--runs {empty} --out {out}", "geosd.config.run_folders", "read_index"),
