@@ -19,8 +19,9 @@ from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback  # noqa
 from geosd.objectives.objective import build  # noqa: E402
 from geosd.objectives.reduce import loss_terms, mean_loss  # noqa: E402
 from geosd.optim.kfac import KFAC  # noqa: E402
-from geosd.training.chunked_logits import position_scalars, response_logits  # noqa: E402
+from geosd.training.chunked_logits import position_scalars  # noqa: E402
 from geosd.training.packing import pack  # noqa: E402
+from geosd.training.policy import response_logits  # noqa: E402
 
 TOP_K = 20
 SUMS = [
