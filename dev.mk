@@ -12,14 +12,14 @@ TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
-.PHONY: help-dev test-fast test-core test-vllm test-verl test-slurm rehearse bench lint schema \
+.PHONY: help-dev test-all test-core test-vllm test-verl test-slurm rehearse bench lint schema \
   pins pins-gpu gpu-check base-models ledger select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
 	@grep -hE '^[a-z0-9-]+:.*##' dev.mk | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-test-fast: .venv/installed-test  ## the tests of the inner loop: no Snakemake, nothing of seconds
-	$(pytest) -m "not slow"
+test-all: .venv/installed-test  ## all tests, the slow ones too: what CI runs
+	$(pytest) --durations 15
 
 test-core:  ## the core alone, and GeoSD inside TRL, in an environment of its own
 	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)

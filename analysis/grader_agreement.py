@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from geosd.problems.grading import Verdict
-from geosd.problems.grading.answer_comparison import GraderMode, is_integer
+from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.answer_normalization import normalize_answer
+from geosd.problems.grading.exact_numbers import is_integer
 from geosd.problems.grading.typed_grader import TypedGrader, grade_answer
 
 Row = dict[str, Any]

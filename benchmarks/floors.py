@@ -43,7 +43,7 @@ from geosd.costs.update_operations import (
 )
 from geosd.costs.workload import Assumptions, SamplingWorkload
 from geosd.models.architectures import architecture, dimensions
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.optim.partition import partition
 from geosd.training.loop import train_step
 

@@ -32,10 +32,11 @@ from geosd.optim.update import UpdateRule
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.training import loop
+from geosd.training.arguments import TrainingArguments
 from geosd.training.loop import train_step
 from geosd.training.policy import Policy, ReferenceModels
 from geosd.training.rollouts import Rollouts
-from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.run import TrainingRun
 
 KINDS = ("fwdkl", "revkl", "jsd", "skewkl", "tip", "tropd", "sft", "grpo", "geosd")
 GROUP = 8

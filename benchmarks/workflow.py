@@ -110,7 +110,7 @@ def inputs() -> Any:
     """Arguments of the programs: a base model, a solved problem, an empty file, an empty table."""
     from geosd.json_lines import write_jsonl
     from geosd.models.load_and_save import save_model
-    from geosd.models.tiny_architectures import build
+    from geosd.models.tiny_models import build
     from geosd.problems.miniature import build_tokenizer
     from geosd.problems.records import PooledSolutions, Problem
     from geosd.problems.search.documents import VOCABULARY

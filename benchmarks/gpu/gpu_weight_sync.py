@@ -10,7 +10,7 @@ from torch import nn
 
 from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import named_weights
-from geosd.models.tiny_architectures import random_model
+from geosd.models.tiny_models import random_model
 from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler, start_engine
 
 PROMPTS, PROMPT, RESPONSE = 4, 64, 32

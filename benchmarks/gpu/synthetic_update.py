@@ -6,14 +6,15 @@ from types import SimpleNamespace
 import torch
 
 from geosd.models.architectures import Architecture
-from geosd.models.tiny_architectures import random_model
+from geosd.models.tiny_models import random_model
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
+from geosd.training.arguments import TrainingArguments
 from geosd.training.fsdp import shard
 from geosd.training.policy import Policy, frozen_copy
 from geosd.training.processes import Ranks
 from geosd.training.rollouts import Rollouts
-from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.run import TrainingRun
 
 METHODS = {
     "OPSD (standard)": ("fwdkl", "adamw"),

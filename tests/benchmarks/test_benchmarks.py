@@ -58,7 +58,6 @@ def test_geosd_against_fwdkl_and_kfac_alone(program):
     assert result["headlines"]
 
 
-@pytest.mark.slow
 def test_sampling_and_its_floor(program):
     rows = columns_of(program("generation")["tables"][0])
     floor = next(cells for name, cells in rows.items() if name.startswith("floor"))
@@ -101,7 +100,6 @@ def test_exponents(program):
     assert scaling.exponent(x, [3 * each**1.5 for each in x]) == pytest.approx(1.5)
 
 
-@pytest.mark.slow
 def test_floors(program):
     result = program("floors")
     step, kinds, h200 = result["tables"]

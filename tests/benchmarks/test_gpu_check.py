@@ -15,7 +15,6 @@ from geosd.models.architectures import architecture
 HEAVY = ("tyro", "pandas", "dvclive", "snakemake", "vllm", "matplotlib", "pydantic")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert gpu_check.main(["--out", str(tmp_path)]) == 0
@@ -26,7 +25,6 @@ def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert found["numerics"].keys() == METHODS.keys() and "updates" not in found
 
 
-@pytest.mark.slow
 def test_a_wrong_gradient_in_bf16_is_out_of_bounds(tmp_path, monkeypatch):
     exact = gpu_check.first_update
 
@@ -68,7 +66,6 @@ def test_vllm_must_leave_the_old_weights_for_the_new(before, after, failed):
     assert gpu_check.described_sync(sync)[0] == failed
 
 
-@pytest.mark.slow
 def test_it_imports_nothing_beyond_torch_and_transformers():
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
     code = f"{hidden}import gpu_check"

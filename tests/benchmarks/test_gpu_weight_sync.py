@@ -68,7 +68,6 @@ def test_an_engine_that_keeps_the_old_weights_is_seen(monkeypatch, takes_weights
     assert found["tokens"] == 24 and found["s"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("vllm") is None,
     reason="vLLM is not installed here. Hint: `make test-vllm` runs this file where it is.",

@@ -17,8 +17,6 @@ from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.scores.tidy import COLUMNS
 
-pytestmark = pytest.mark.slow
-
 SHAPE = np.array([-1.5, -1.1, -0.7, -0.3, -0.1, 0.1, 0.3, 0.7, 1.1, 1.5])
 SHAPE = SHAPE / SHAPE.std(ddof=1)
 MODELS = ("qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b")

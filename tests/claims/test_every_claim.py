@@ -17,8 +17,6 @@ from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.scores.tidy import COLUMNS, DIVERGENCES
 
-pytestmark = pytest.mark.slow
-
 LADDER = ("s1", "s2", "s3", "s4", "s5")
 MODEL = "s3"
 BASE = {"h1": 30.0, "h2": 35.0, "e1": 65.0, "e2": 70.0}

@@ -2,14 +2,12 @@
 
 import json
 
-import pytest
 import yaml
 
 from geosd.cli import base
 from geosd.models.load_and_save import load_model
 
 
-@pytest.mark.slow
 def test_a_folder_becomes_the_base_model_and_its_manifest_has_its_hash(small, tmp_path):
     values = yaml.safe_load(small.shared["params"].read_text())
     values["models"]["mini-qwen3"]["base"] |= {

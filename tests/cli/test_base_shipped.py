@@ -14,7 +14,7 @@ from geosd.files import sha256
 from geosd.models.load_and_save import load_model, save_model
 from geosd.models.precision import cast_parameters
 from geosd.models.shipped_base_models import ShippedCheckpointError
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import SPECIAL, build_tokenizer
 
 MODEL = "mini-qwen3"

@@ -23,7 +23,6 @@ from geosd.provenance.code import SOURCES, code_of
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="servers are Linux's"),
     pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="none where a GPU is"),
 ]

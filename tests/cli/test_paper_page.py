@@ -27,7 +27,6 @@ def test_what_a_gpu_holds_of_32b_stands_on_the_page(root, page, capsys):
     assert "\n".join(lines[first : lines.index("", first)]) in page
 
 
-@pytest.mark.slow
 def test_the_peaks_of_all_six_studies_stand_on_the_page(root, page):
     params = load(root / "params.yaml")
     rows = re.findall(r"^\| `(paper\w*)` \|(.*)\|$", page, re.M)

@@ -77,7 +77,6 @@ def hashes(folder: Path) -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): sha256(p) for p in folder.rglob("*") if p.is_file()}
 
 
-@pytest.mark.slow
 def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path):
     study, path = tmp_path / "quick", tmp_path / "quick/claims.manifest.json"
     shutil.copytree(shipped, study)
@@ -95,7 +94,6 @@ def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path)
     claims.merge_claims(tmp_path, (study / "claims.csv",), ROOT / "params.yaml")
 
 
-@pytest.mark.slow
 def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_path):
     manifest = read_shipped(shipped)
     clone = tmp_path / "quick"
@@ -251,7 +249,6 @@ def is_of_today(shipped: ShippedManifest) -> bool:
     return shipped.packages == packages and all(name.startswith(WRITERS) for name in changed)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
 def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, no_png):
     """The largest studies are drawn where code or packages are others than in their manifests."""
@@ -295,7 +292,6 @@ def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     assert numbers["mini-llama"]["geosd"]["ID avg@16"] == of_table
 
 
-@pytest.mark.slow
 def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
     tmp_path, monkeypatch, no_png
 ):

@@ -66,7 +66,6 @@ def test_table_and_rollouts_speak_of_the_same_positions(looked):
         assert rollout.teacher != rollout.student
 
 
-@pytest.mark.slow
 def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked, run):
     alignment.main(
         study="quick",

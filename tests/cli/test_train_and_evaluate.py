@@ -59,7 +59,6 @@ def test_given_solutions_of_the_data_set_are_its_pool(small, tmp_path, wanted):
         pool.main("quick", "mini-qwen3", **folders, out=tmp_path / "none", params=params)
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(small, tmp_path):
     first = samples_of(small.sampled(tmp_path / "1"))
     assert samples_of(small.sampled(tmp_path / "2")) == first
@@ -109,7 +108,6 @@ def test_trackers_are_a_setting_of_no_rule_and_those_that_the_step_log_knows(sma
         assert settings(rule, with_trackers, *named) == settings(rule, without, *named)
 
 
-@pytest.mark.slow
 def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_room(small, tmp_path):
     values = yaml.safe_load((small.folder / "params.yaml").read_text())
     values["studies"]["quick"]["training"]["storage"] = "bfloat16"
@@ -128,7 +126,6 @@ def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_ro
     assert logs[0] == logs[1]
 
 
-@pytest.mark.slow
 def test_precision_auto_is_what_the_processor_has_and_the_manifests_say_which(
     small, tmp_path, monkeypatch
 ):

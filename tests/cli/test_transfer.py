@@ -11,6 +11,7 @@ SHIPPED = ROOT / "figures"
 STUDIES = tuple(f"miniature_transfer_{setting}_one_rate" for setting in (0, 25, 50, 75, 100))
 
 
+@pytest.mark.slow
 def test_the_shipped_studies_give_the_shipped_figure_and_tables(tmp_path, monkeypatch, no_png):
     monkeypatch.chdir(ROOT)
     transfer.main(STUDIES, 1e-5, tmp_path)

@@ -10,7 +10,7 @@ import yaml
 
 from geosd.cli import select_rates
 from geosd.config import ConfigError, load, resolve
-from geosd.config.study import values_of_candidates
+from geosd.config.sweeps import values_of_candidates
 from geosd.scores.tidy import COLUMNS
 
 MODEL = "mini-qwen3"

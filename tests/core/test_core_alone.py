@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 # Hides every package but torch, what torch itself requires, and geosd. Run before any import.
 ONLY_TORCH = '''
 import importlib.metadata as metadata, re, sys
@@ -100,6 +98,7 @@ except ModuleNotFoundError as error:
 """
 
 
+@pytest.mark.slow
 def test_every_module_a_step_and_the_examples_of_the_core_need_no_other_package(root):
     """In one process, which takes seconds to import torch; an error names the line."""
     examples = [str(root / f"examples/{name}_any_loop.py") for name in ("kfac", "objective")]

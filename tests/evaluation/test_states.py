@@ -9,7 +9,7 @@ from scipy.stats import entropy
 
 from geosd.evaluation.states import ProbeRollout, gradient_norms, survey_states, top_tokens
 from geosd.json_lines import read_jsonl, write_jsonl
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 
 V = 22
 

@@ -15,7 +15,6 @@ from geosd.problems.grading.typed_grader import (
     grade_response,
 )
 
-pytestmark = pytest.mark.slow
 # Pieces that rules of the grader look for, and what repeats between them.
 PIECES = (
     " ", "\n", "\t", "1", "1 ", "1,", "1,000,", "12", ".", "-", "= - ", "x", "=", "{", "}", "(",
@@ -65,6 +64,7 @@ def test_hostile_responses_cost_time_in_proportion_to_their_length():
         assert spent < SECONDS_PER_ROW + SECONDS_PER_CHARACTER * len(response), response[:200]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["", "y"])
 @pytest.mark.parametrize(
     ("start", "pattern"),

@@ -384,6 +384,7 @@ def test_what_is_mutated_is_right_before(root, project):
     load(project / "params.yaml")
 
 
+@pytest.mark.slow
 def test_each_wrong_configuration_is_refused_with_its_key_and_a_hint(root, project, capsys):
     text, done, failed, number = (root / "params.yaml").read_text(), Counter(), [], WRONG
     for n in range(number):
@@ -413,7 +414,6 @@ def test_what_is_no_text_file_is_refused(project, content):
         load(path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     map(MUTATIONS.index, (a_misspelt_key, a_name_outside_the_alphabet, a_study_that_clashes)),

@@ -46,8 +46,6 @@ from geosd.problems.records import PooledSolutions, Problem, Sample
 from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
 
-pytestmark = pytest.mark.slow
-
 SEED = 0
 PROVEN, UNPROVEN = (420, 120) if "GEOSD_ALL_DRAWS" in os.environ else (160, 48)
 STUDY, MODEL, STEPS = "quick", "mini-qwen3", 6
@@ -446,6 +444,7 @@ def whole(study, tmp_path) -> dict:
     return written
 
 
+@pytest.mark.slow
 def test_no_damaged_file_is_accepted(study, whole, tmp_path, capsys):
     draw, counts = random.Random(SEED), {}
     kinds = sorted(study.kinds.keys() - {"rows.jsonl"})  # a person's own, which no step lists

@@ -44,8 +44,6 @@ from geosd.problems.dataset_download import CatalogueEntry
 from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 SEED, RESUMED = 0, 8
 KILLS = 50 if "GEOSD_ALL_DRAWS" in os.environ else 0  # or one of each program alone
@@ -363,6 +361,7 @@ def finished(tmp_path_factory):
     gc.unfreeze()
 
 
+@pytest.mark.slow
 def test_every_program_is_among_those_that_are_killed(finished):
     assert {command.program for command in finished.commands} == programs()
     assert all(command.operations for command in finished.commands)
@@ -413,6 +412,7 @@ def test_a_capsule_is_sound_and_what_was_changed_in_it_is_named(finished, tmp_pa
     assert not (tmp_path / "out.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
     draw, done, folder = random.Random(SEED), Counter(), finished.folder
     damages = runpy.run_path(str(Path(__file__).with_name("test_states.py")))["DAMAGES"]

@@ -17,11 +17,9 @@ from safetensors.torch import load_file, save_file
 
 from geosd.models.load_and_save import CheckpointError, load_model, save_model
 from geosd.models.released_models import copy_checkpoint
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
-
-pytestmark = pytest.mark.slow
 
 SEED = 0
 FOLDERS, ODD = (180, 24) if "GEOSD_ALL_DRAWS" in os.environ else (72, 12)

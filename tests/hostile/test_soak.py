@@ -22,14 +22,15 @@ import torch
 from geosd.json_lines import write_jsonl
 from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import save_model
-from geosd.models.tiny_architectures import random_model
+from geosd.models.tiny_models import random_model
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import BLIND, VOCABULARY, search
 from geosd.problems.search.equations import SEARCH, draw_question
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
 
 STEPS = 2_000 if "GEOSD_ALL_DRAWS" in os.environ else 500

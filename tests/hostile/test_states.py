@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 
 from geosd.files import sha256, write_json
 from geosd.models.load_and_save import save_weights
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY, SearchCorpus
 from geosd.training.pretrain import PretrainingArguments, pretrain

@@ -6,7 +6,7 @@ from torch import nn
 
 from geosd.geometry import fisher_rao_squared, hellinger, jsd
 from geosd.integrations.trl import GeoSDLoss
-from geosd.models.tiny_architectures import build as build_model
+from geosd.models.tiny_models import build as build_model
 from geosd.objectives.objective import build
 from geosd.objectives.reduce import mean_loss
 from geosd.training.chunked_logits import position_scalars

@@ -110,7 +110,6 @@ def test_factors_and_step_are_those_of_one_pass_over_the_whole_step(rows, tmp_pa
         torch.testing.assert_close(value, expected, rtol=1e-4, atol=1e-6, msg=name)
 
 
-@pytest.mark.slow
 def test_a_mean_of_microbatch_means_is_counted_by_the_microbatches(rows, tmp_path):
     equal = [{**rows[0], "input_ids": row["input_ids"].clamp(min=1)} for row in rows]
     for row in equal:
@@ -126,7 +125,6 @@ def test_a_mean_of_microbatch_means_is_counted_by_the_microbatches(rows, tmp_pat
         torch.testing.assert_close(whole_average, apart_average, rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_a_training_continued_from_a_checkpoint_has_the_same_bits(rows, tmp_path):
     settings = dict(max_steps=3, save_strategy="steps", save_steps=2, optim="adamw_torch")
     sampled = {**SETTINGS, "subsample": 0.4}
@@ -140,7 +138,6 @@ def test_a_training_continued_from_a_checkpoint_has_the_same_bits(rows, tmp_path
         assert torch.equal(value, whole.model.get_parameter(name)), name
 
 
-@pytest.mark.slow
 def test_the_factors_of_a_checkpoint_are_used(rows, tmp_path):
     settings = dict(max_steps=3, save_strategy="steps", save_steps=2)
     whole = trainer(rows, tmp_path, KFACCallback(**SETTINGS), **settings)
@@ -158,7 +155,6 @@ def test_the_factors_of_a_checkpoint_are_used(rows, tmp_path):
     )
 
 
-@pytest.mark.slow
 def test_a_checkpoint_without_or_with_another_models_factors_is_refused(rows, tmp_path):
     settings = dict(max_steps=2, save_strategy="steps", save_steps=1)
     trainer(rows, tmp_path, KFACCallback(**SETTINGS), **settings).train()
@@ -176,7 +172,6 @@ def test_a_checkpoint_without_or_with_another_models_factors_is_refused(rows, tm
         resume()
 
 
-@pytest.mark.slow
 def test_a_checkpoint_elsewhere_is_found_by_the_arguments(rows, tmp_path):
     settings = dict(max_steps=2, save_strategy="steps", save_steps=1)
     trainer(rows, tmp_path / "one", KFACCallback(**SETTINGS), **settings).train()
@@ -207,7 +202,6 @@ def test_fsdp1_and_deepspeed_are_refused_by_name(rows, tmp_path, monkeypatch, ki
         check_parallel(args)
 
 
-@pytest.mark.slow
 def test_a_g_far_below_the_damping_is_warned_of_once_and_a_right_one_never(rows, tmp_path):
     class Small(Trainer):
         def compute_loss(self, *args, **kwargs):
@@ -221,7 +215,6 @@ def test_a_g_far_below_the_damping_is_warned_of_once_and_a_right_one_never(rows,
         trainer(rows, tmp_path, KFACCallback(**SETTINGS), max_steps=2).train()
 
 
-@pytest.mark.slow
 def test_a_trainer_whose_loss_is_outside_of_the_model_must_say_what_it_is(rows, tmp_path):
     class Outside(Trainer):
         observed = False

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 
 FAMILIES = ["mini-qwen3", "mini-olmo3", "mini-llama"]
 LENGTHS = (3, 9, 6)

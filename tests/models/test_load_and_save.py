@@ -15,7 +15,7 @@ from geosd.models.load_and_save import (
     save_weights,
 )
 from geosd.models.released_models import copy_checkpoint
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 

@@ -8,7 +8,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from geosd.geometry import fisher_rao, fisher_rao_squared
 from geosd.models import output_head
 from geosd.models.output_head import float32_logits, head_product, output_logits
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.optim.kfac import KFAC
 
 N, WIDTH, VOCABULARY = 9, 32, 50

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from geosd.models.precision import cast_parameters, has_bfloat16, resolve_precision
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 
 CPU = torch.device("cpu")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from geosd.models import tiny_architectures as architectures
+from geosd.models import tiny_models as architectures
 from geosd.models.architectures import Architecture, architecture, published_architectures
 
 KEYS = {

@@ -23,7 +23,7 @@ from geosd.models.released_models import (
     merge_files,
     weight_files,
 )
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 

@@ -99,7 +99,6 @@ def test_one_rank_with_sharded_weights_takes_the_steps_of_a_plain_process(inner,
     compare(0, 1, inner, blocks, tmp_path / "store")
 
 
-@pytest.mark.slow
 def test_two_ranks_with_half_the_rows_each_take_the_steps_of_one(tmp_path):
     launch(__file__, tmp_path / "store", timeout=60)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from geosd.cli.doctor import bytes_below
 from geosd.prerequisites.checks import (
-    bytes_below,
     check_cache,
     check_checkpoint,
     check_disk,

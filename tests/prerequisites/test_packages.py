@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.prerequisites.checks import (
-    check_lock,
-    check_package,
-    locked_versions,
-    required_packages,
-)
+from geosd.cli.extras import required_packages
+from geosd.prerequisites.checks import check_lock, check_package, locked_versions
 
 PINS = {"numpy": "2.3.5", "torch": "2.13.0", "vllm": "0.32.0"}
 

@@ -13,7 +13,7 @@ import pandas as pd
 from jobs import local_jobs, slurm_jobs
 from scipy.stats import kendalltau
 
-from geosd.cli.plan import PlannedJob, dry_run
+from geosd.cli.snakemake_runs import PlannedJob, dry_run
 from geosd.costs.schedule import Task, start_times
 
 

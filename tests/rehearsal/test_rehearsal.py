@@ -12,7 +12,7 @@ from schedule import simulated
 from small_studies import STUDIES, shrink
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from geosd.cli.plan import PlannedJob
+from geosd.cli.snakemake_runs import PlannedJob
 from geosd.config import load, resolve
 
 VOCABULARY = 4000

@@ -223,7 +223,6 @@ def test_claims_that_are_not_exercised_say_what_they_need(make):
     assert re.search(r"which no rule measures: [A-Z][^;]+ \(`cost-wall-clock`\)\.", sentences)
 
 
-@pytest.mark.slow
 def test_a_claim_that_the_study_is_designed_for_says_what_is_missing(make):
     text = ledger_markdown(findings(make), "miniature", "main")
     listed = text.split("## Not exercised")[1]

@@ -78,7 +78,6 @@ def test_code_outside_a_repository_is_named_by_its_version():
     assert "| version 0.1.0 |" in environment_markdown([ran(code=wheel)], {}, "quick")
 
 
-@pytest.mark.slow
 def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
     root, tmp_path, monkeypatch
 ):

@@ -105,7 +105,6 @@ def test_methods_of_the_paper_are_shown_and_ablations_are_not():
     assert named == [*(METHODS[v].label for v in EMPHASIZED), "other methods"]
 
 
-@pytest.mark.slow
 def test_at_most_five_methods_have_a_colour_and_a_band():
     models = ["mini-qwen3", "mini-olmo3"]
     figure = consensus.plot(made_up_table(models, ALL, 4, 8), models, ALL)

@@ -55,7 +55,6 @@ def test_the_drawn_chord_and_arc_are_those_of_the_points():
     assert arc.get_xydata()[-1] == pytest.approx(ends[0]), "the arc begins at the student"
 
 
-@pytest.mark.slow
 def test_nothing_touches_in_the_overview():
     figure = overview.plot()
     figure.draw_without_rendering()

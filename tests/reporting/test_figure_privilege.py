@@ -76,7 +76,6 @@ def test_one_seed_draws_a_line_without_a_band():
     assert not any(band.get_paths() for band in axes.collections)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("models", [("m",), ("a", "b", "c")])
 def test_labels_stay_on_the_page_and_apart(models):
     figure = drawn(made_up_scores(models=models), models)
@@ -90,7 +89,6 @@ def test_labels_stay_on_the_page_and_apart(models):
             assert not any(box.shrunk(1, 0.8).overlaps(o.shrunk(1, 0.8)) for o in boxes[at + 1 :])
 
 
-@pytest.mark.slow
 def test_the_same_scores_draw_the_same_bytes(tmp_path, svg_alone):
     files = []
     for folder in ("a", "b"):

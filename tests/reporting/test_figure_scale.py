@@ -77,7 +77,6 @@ def test_labels_stay_on_the_page_and_apart():
             assert not any(box.overlaps(other) for other in boxes[at + 1 :])
 
 
-@pytest.mark.slow
 def test_one_seed_has_no_band_and_the_same_scores_draw_the_same_bytes(tmp_path, svg_alone):
     files = []
     for folder in ("a", "b"):

@@ -77,7 +77,6 @@ def test_the_solid_line_is_the_full_runs_by_learning_rate():
         assert point.id == pytest.approx(gains.mean()) and point.steps == FULL
 
 
-@pytest.mark.slow
 def test_lines_and_whiskers_are_those_of_the_runs(drawn):
     scores, figure = drawn
     axes, *_ = figure.axes
@@ -108,7 +107,6 @@ def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
             assert list(line["steps"]) == [*STOPS, FULL]
 
 
-@pytest.mark.slow
 def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step(drawn):
     scores, figure = drawn
     _, *maps = figure.axes
@@ -134,7 +132,6 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step(dra
         assert [*map(float, numbers)] == pytest.approx(np.ravel(expected).tolist(), abs=0.5)
 
 
-@pytest.mark.slow
 def test_a_rate_that_was_not_stopped_at_a_step_has_an_empty_field():
     sparse = [p for p in points() if p["steps"] == FULL or p["learning_rate"] == 1e-6]
     figure = stepsize.plot(made_up_scores(), ["m"], {"m": sparse})
@@ -155,7 +152,6 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
     assert list(stepsize.learning_rate_lines(both)["learning_rate"]) == [1e-6, 1e-5]
 
 
-@pytest.mark.slow
 def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(
     tmp_path, svg_alone
 ):

@@ -174,7 +174,6 @@ def test_the_papers_own_benchmarks_have_companions(make):
     assert column(table, "mini-qwen3.aime24.paper")["GeoSD"].value == 40.4
 
 
-@pytest.mark.slow
 def test_significance_takes_the_strongest_baseline_and_never_an_ablation(make):
     scores = make()
     ablation = scores[scores["variant"] == "geosd"].assign(variant="geosd_adamw")
@@ -198,7 +197,6 @@ def test_significance_takes_the_strongest_baseline_and_never_an_ablation(make):
     assert own_row.cells[-1].value == pytest.approx(expected) and paper.cells[-1].number is None
 
 
-@pytest.mark.slow
 def test_significance_is_paired_over_draws_of_the_base_model(make):
     scores = make(seeds=6)
     undrawn_row = table_significance.build(scores, ["mini-qwen3"], QUICK).rows[0]
@@ -214,7 +212,6 @@ def test_significance_is_paired_over_draws_of_the_base_model(make):
     ]
 
 
-@pytest.mark.slow
 def test_significance_is_corrected_over_the_models(make):
     one_model = table_significance.build(make(), ["mini-qwen3"], QUICK)
     two_models = table_significance.build(make(models=MODELS), MODELS, QUICK)

@@ -160,7 +160,6 @@ def plane(scores):
     return figure
 
 
-@pytest.mark.slow
 def test_a_path_leads_from_the_base_model_through_the_rates(scores, plane):
     reference, divergence, geosd = plane.axes[0], plane.axes[2], plane.axes[4]
     for axes, variant in ((reference, "grpo"), (divergence, "revkl"), (geosd, "geosd")):
@@ -215,7 +214,6 @@ def test_selected_points_have_a_black_edge_and_all_methods_are_named(plane):
     assert names[:5] == [method(name).label for name in GAINS]
 
 
-@pytest.mark.slow
 def test_the_legend_of_one_model_fits_its_column(scores):
     figure = figure_rates.plot(scores, MODELS[:1], POINTS, SELECTED)
     figure.draw_without_rendering()

@@ -73,7 +73,6 @@ def figures(states, drift, masses):
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
 def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path, svg_alone):
     first, second = (
@@ -84,7 +83,6 @@ def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path, svg_alone)
     assert len(first) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
 @pytest.mark.parametrize("models", [MODELS[:1], MODELS])
 def test_no_text_covers_another_or_leaves_the_page(figures, name, models):

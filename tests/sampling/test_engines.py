@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from geosd.models.load_and_save import save_model
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.search.documents import VOCABULARY

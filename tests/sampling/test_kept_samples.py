@@ -6,7 +6,7 @@ import random
 import pytest
 import torch
 
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.preemption import PreemptionError
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer

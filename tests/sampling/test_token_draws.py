@@ -26,7 +26,6 @@ def exact(logits, temperature, top_p):
     return kept / kept.sum()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 1.7])
 @pytest.mark.parametrize("top_p", [0.5, 0.95, 1.0])
 def test_draws_have_the_exact_probabilities(logits, temperature, top_p):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY
 from geosd.sampling import transformers_sampler
@@ -111,7 +111,6 @@ def test_sampling_leaves_the_global_generator_where_it_was(model):
     assert torch.equal(torch.rand(3), expected)
 
 
-@pytest.mark.slow
 def test_completions_come_back_in_the_prompts_order(model):
     shuffled = [PROMPT, *OTHERS] * 3
     random.Random(0).shuffle(shuffled)
@@ -153,7 +152,6 @@ def exact(model):
     return copy.deepcopy(model).double()
 
 
-@pytest.mark.slow
 def test_a_completion_does_not_depend_on_what_shares_its_batch(exact):
     prompts = [PROMPT, *OTHERS] * 4
     sampling = SamplingParams(1.0, 0.9, 12)

@@ -7,7 +7,7 @@ import pytest
 
 from geosd.json_lines import write_jsonl
 from geosd.models.load_and_save import save_model
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import SPECIAL, build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
 

@@ -7,7 +7,7 @@ cache, without packing, and its last logits are the prediction of the next token
 import pytest
 import torch
 
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem

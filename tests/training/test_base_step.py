@@ -35,7 +35,6 @@ def study_folder(root, tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 def test_the_card_counts_what_the_files_hold(study_folder):
     card = json.loads((study_folder / "data" / "card.json").read_text())["benchmarks"]
     files = [study_folder / "data" / f"{name}.jsonl" for name in SPLITS]

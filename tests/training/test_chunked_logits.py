@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from geosd.geometry import union_support
-from geosd.models.tiny_architectures import build as build_model
+from geosd.models.tiny_models import build as build_model
 from geosd.objectives.objective import States, build
 from geosd.training.chunked_logits import (
     ChunkedLogits,

@@ -6,9 +6,10 @@ import math
 import pytest
 import torch
 
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import train, train_step
 from geosd.training.resume_state import ResumeState
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}

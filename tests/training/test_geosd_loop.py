@@ -16,9 +16,10 @@ from geosd.optim.kfac import KFAC
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.documents import SearchCorpus
 from geosd.problems.search.equations import SEARCH, Question, draw_question
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import StepLoss
 from geosd.training.microbatches import split_into_microbatches
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROBLEMS = EXAMPLES / "search_problems.jsonl"
@@ -79,7 +80,6 @@ def test_loss_and_preconditioned_gradients_are_those_of_the_packages_step(run, l
         assert error < 1e-5, f"{name}: {error}"
 
 
-@pytest.mark.slow
 def test_the_loop_runs_on_the_shipped_problems(root, loop, capsys):
     loop["main"].__globals__["STEPS"] = 2
     loop["main"](str(root / "base_models/mini-qwen3/0"), str(PROBLEMS))

@@ -11,9 +11,10 @@ import yaml
 from geosd.objectives.objective import build, names
 from geosd.problems.grading import Verdict
 from geosd.seeds import seed_of
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import train, train_step
 from geosd.training.resume_state import ResumeState
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}
@@ -126,7 +127,6 @@ def test_a_run_killed_at_every_step_ends_like_one_never_killed(
     assert log.equals(resumed_log)
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, settings, tmp_path):
     first, _ = run_to_end(tiny, settings, tmp_path / "1")
     again, _ = run_to_end(tiny, settings, tmp_path / "2")
@@ -135,7 +135,6 @@ def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, set
     assert not same(first, other)
 
 
-@pytest.mark.slow
 def test_saving_more_often_and_measuring_less_changes_no_weight(tiny, settings, tmp_path):
     first, _ = run_to_end(tiny, settings, tmp_path / "1")
     settings |= {"save_every": 1, "diagnose_every": 100}

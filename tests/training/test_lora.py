@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from geosd.models.load_and_save import load_model, load_weights, named_weights, save_model
+from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
 
 pytest.importorskip("peft", reason="peft is not installed; `make .venv/installed-lora` installs it")

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from geosd.objectives.objective import build
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import train_step
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 
 TOP_K = 4
 

@@ -9,8 +9,9 @@ from torch.nn.functional import cosine_similarity
 from geosd.models.load_and_save import load_model
 from geosd.models.precision import compute_weights
 from geosd.training import measurement
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import train_step
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 
 IDS = torch.arange(48).reshape(3, 16) % 13
 

@@ -13,12 +13,13 @@ import torch
 from launcher import launch
 
 from geosd.sampling.sampler import SamplingParams
+from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import end_process, init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
-from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
 from geosd.training.step_log import StepLog
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from geosd.models.load_and_save import save_model
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import VOCABULARY, SearchCorpus, WideCorpus
 from geosd.training import pretrain as module

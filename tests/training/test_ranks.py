@@ -14,11 +14,12 @@ import torch
 from launcher import launch
 
 from geosd.problems.grading import Verdict
+from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
 from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.resume_state import ResumeState
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
 
 ADAMW = {"rule": "adamw", "inner": None, "kfac": None}

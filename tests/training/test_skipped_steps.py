@@ -11,10 +11,11 @@ import torch
 from geosd.geometry import floored
 from geosd.objectives.objective import Objective, build
 from geosd.training import loop
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import StepLoss, train_step
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollouts import Rollouts
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 from geosd.training.skipped_steps import LOWER_RATE, SkippedSteps, TrainingDivergedError
 from geosd.training.step_log import StepLog
 
@@ -113,7 +114,6 @@ def test_a_run_without_a_bad_step_says_nothing_of_any(trained):
     assert not {"update/skipped", "curvature/float64_blocks"} & {*log}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [gradient_not_a_number, factor_without_inverse])
 def test_one_bad_step_too_many_ends_the_run_with_its_last_good_weights(trained, tmp_path, spoil):
     with pytest.raises(TrainingDivergedError) as raised:

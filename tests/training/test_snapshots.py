@@ -8,12 +8,11 @@ import pytest
 
 from geosd.models.load_and_save import save_model, save_weights
 from geosd.seeds import seed_of
+from geosd.training.arguments import training_arguments
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
-from geosd.training.run import RunInputs, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -46,17 +46,6 @@ PLANS = {"-n", "--dry-run", "--summary", "--detailed-summary", "--touch", "--rep
 """Arguments with which Snakemake starts no job."""
 
 
-WORKFLOWS = {"untouched", "fresh", "done_once", "done"}
-"""Fixtures of this file whose tests run Snakemake."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that runs Snakemake as slow."""
-    for item in items:
-        if isinstance(item, pytest.Function) and WORKFLOWS & {*item.fixturenames}:
-            item.add_marker(pytest.mark.slow)
-
-
 planned_once = cache(plan)
 
 

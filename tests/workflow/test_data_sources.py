@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("study", "fetched"), [("smollm2", 0), ("paper_ladder", 1)])
 def test_only_a_source_with_a_catalogue_is_fetched(fresh, study, fetched):
     jobs = fresh.planned_jobs("--config", f"study={study}")
@@ -31,6 +32,7 @@ STUDY = """  own:
 """
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_files_of_a_source_that_inherits_its_reading_draws_them_anew(
     fresh, tmp_path
 ):

@@ -105,6 +105,7 @@ def shrink(workflow) -> None:
     path.write_text(yaml.safe_dump(values, sort_keys=False))
 
 
+@pytest.mark.slow
 def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship):
     """Its first seed is of the second draw, so that seeds are not counted instead of read."""
     shrink(copied)

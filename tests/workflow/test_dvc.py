@@ -47,6 +47,7 @@ def test_the_generated_files_are_current(fresh):
     generate(fresh, "--check")
 
 
+@pytest.mark.slow
 def test_an_edit_that_moves_a_result_fails_before_anything_is_made(done):
     params = done.folder / "params.yaml"
     text = params.read_text()
@@ -109,6 +110,7 @@ def expanded(file: Path) -> dict[str, dict]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "profile", "unlike_quick"),
     [

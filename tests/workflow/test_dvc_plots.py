@@ -7,12 +7,9 @@ import shutil
 import subprocess
 import sys
 
-import pytest
 import yaml
 from matplotlib.figure import Figure
 from PIL import Image
-
-pytestmark = pytest.mark.slow
 
 
 def test_the_page_of_plots_is_drawn_without_a_network(browser, root, tmp_path):

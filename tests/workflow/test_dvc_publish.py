@@ -13,8 +13,6 @@ import pytest
 from dvc.repo import Repo
 from planner import STAND_INS
 
-pytestmark = pytest.mark.slow
-
 METRICS = "results/quick/analyse/metrics.json"
 
 # A training that takes no time and whose result depends on its settings.
@@ -138,6 +136,7 @@ def up_to_date(workflow) -> bool:
         return repo.status() == {}
 
 
+@pytest.mark.slow
 def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
     assert origin.planned_jobs() == {}
     assert origin.call("git", "status", "--porcelain") == ""
@@ -152,6 +151,7 @@ def test_cache_and_store_are_one_copy_beside_the_results(origin):
     assert stored and weights.stat().st_ino not in stored
 
 
+@pytest.mark.slow
 def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(restored):
     assert restored.planned_jobs() == {}
     assert up_to_date(restored)
@@ -164,12 +164,14 @@ def test_after_one_parameter_has_changed_only_its_dependants_are_planned(restore
     assert jobs["train"] == jobs["evaluate"] == jobs["base"] == 0
 
 
+@pytest.mark.slow
 def test_a_parameter_that_changed_before_the_restoring_is_noticed_too(clone):
     clone.edit("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 ")
     published(clone, "restore")
     assert clone.planned_jobs()["train"] == 2
 
 
+@pytest.mark.slow
 def test_what_is_restored_in_part_is_not_made_again(clone):
     published(clone, "restore", "data", "base", "pool", "train@mini-qwen3-geosd-0")
     jobs = clone.planned_jobs()
@@ -177,6 +179,7 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
     assert (jobs["train"], jobs["evaluate"]) == (3, 4)
 
 
+@pytest.mark.slow
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(restored):
     restored.edit("selected/quick.yaml", restored.selected_rate("geosd"), "geosd: 7.0e-6")
     stage = ("dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
@@ -210,6 +213,7 @@ raise SystemExit(subprocess.run(command).returncode)
 """
 
 
+@pytest.mark.slow
 def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
     stand_in(restored, "run", RUN)
     restored.call("git", "add", ".")
@@ -230,6 +234,7 @@ def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
     assert "[1, 4, 16]" in str(found["params"])
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
     clone.call("dvc", "pull")
     weights = first_geosd_run(clone) / "model.safetensors"
@@ -257,11 +262,13 @@ def test_a_record_that_leads_out_of_the_study_is_refused(clone):
     assert not (clone.folder / "evil").exists()
 
 
+@pytest.mark.slow
 def test_an_unfinished_study_is_not_published(clone):
     with pytest.raises(AssertionError, match="not finished, or not up to date"):
         published(clone, "publish")
 
 
+@pytest.mark.slow
 def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_path):
     again = "  again:\n    extends: quick\n    about: One seed more.\n    kind: main\n"
     again += (
@@ -302,6 +309,7 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
     assert third.planned_jobs() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("store", "message"), [("gone", "is not at {}."), ("empty", "ERROR: ")])
 def test_without_the_store_or_its_files_the_store_is_named(clone, tmp_path, store, message):
     place = tmp_path / store

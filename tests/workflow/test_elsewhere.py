@@ -52,6 +52,7 @@ def test_as_a_module_its_rules_run_in_the_folder_of_another_workflow(fresh, root
     assert "Hint: let Snakemake run in a folder beside it" in refused.stdout + refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--sdm", "apptainer")])
 def test_jobs_run_in_the_container_where_that_is_asked_for(done, tmp_path, options, monkeypatch):
     program, log = tmp_path / "bin/apptainer", tmp_path / "log"

@@ -193,6 +193,7 @@ def write_own(folder: Path, name: str, numbers: range) -> None:
     (folder / f"{name}.jsonl").write_text("".join(lines))
 
 
+@pytest.mark.slow
 def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended):
     folder = extended.folder / "data/own"
     folder.mkdir(parents=True)

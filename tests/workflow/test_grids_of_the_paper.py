@@ -9,7 +9,7 @@ import pytest
 
 from geosd.claims.evidence import Evidence, StudyRuns
 from geosd.config import load, resolve
-from geosd.config.study import sweep_points
+from geosd.config.sweeps import sweep_points
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,7 @@ def paper(fresh) -> tuple[str, float]:
     return printed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.slow
 def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(paper, fresh, root):
     printed, _ = paper
     text, (jobs, gpu_hours) = plan_in(printed)
@@ -57,6 +58,7 @@ def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(paper, fresh, root
     assert "total" in quick and "| all" not in quick
 
 
+@pytest.mark.slow
 def test_the_study_paper_is_planned_job_by_job_in_half_a_minute_of_a_processor(paper, root):
     printed, seconds = paper
     assert seconds < SECONDS

@@ -27,6 +27,7 @@ def without_gpus(fresh, tmp_path, monkeypatch):
     return clone, start
 
 
+@pytest.mark.slow
 def test_a_gpu_job_is_refused_before_any_job_starts(without_gpus):
     clone, start = without_gpus
     printed = start("--config", f"study={STUDY}")
@@ -36,6 +37,7 @@ def test_a_gpu_job_is_refused_before_any_job_starts(without_gpus):
     assert not (clone.folder / "logs").exists()
 
 
+@pytest.mark.slow
 def test_the_command_line_may_allow_it(without_gpus):
     clone, start = without_gpus
     printed = start("--config", f"study={STUDY}", "allow_missing=true")

@@ -6,9 +6,10 @@ import os
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
-from geosd.cli import run
+from geosd.cli.snakemake_runs import rules_of_outputs
 from geosd.provenance.manifest import read_manifest
 
 SHOWN = (
@@ -95,6 +96,7 @@ for result, now in current_results(study, Path("figures")).items():
 """
 
 
+@pytest.mark.slow
 def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(done, root):
     seeds, methods = runs(root)
     done.call("python", "-c", MANIFESTS)
@@ -114,10 +116,10 @@ def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(d
     assert list(accepted["files"]) == ["geosd/files.py"]
     assert accepted["before"] == read_manifest(folder)["code"]["digest"] != accepted["after"]
     done.call("python", "-m", "geosd", "stale", "--study", "quick")
-    assert set(done.planned_jobs(*run.rules_of_outputs())) == drawn  # by `make accept` itself
+    assert set(done.planned_jobs(*rules_of_outputs())) == drawn  # by `make accept` itself
     done.edit("selected/quick.yaml", done.selected_rate("revkl"), "revkl: 7.0e-6")
     assert done.planned_jobs()["train"] == seeds  # other reasons stay reasons
-    assert done.planned_jobs(*run.rules_of_outputs())["train"] == 0
+    assert done.planned_jobs(*rules_of_outputs())["train"] == 0
 
 
 def test_a_variants_learning_rate_retrains_that_variant_only(done, root):

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from geosd.cli import extras, figures, run
+from geosd.cli import extras, figures, pages, run
+from geosd.cli.snakemake_runs import snakemake
 
 
 @pytest.fixture
@@ -32,11 +33,11 @@ def stand_in(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "rules"),
     [
-        (run.report, {"front_page"}),
+        (pages.report, {"front_page"}),
     ],
 )
 def test_a_command_hands_snakemake_its_rules(fresh, stand_in, tmp_path, monkeypatch, call, rules):
-    monkeypatch.setattr(run, "write_provenance", lambda study: None)
+    monkeypatch.setattr(pages, "write_provenance", lambda study: None)
     call("quick")
     _, _, *arguments = shlex.split((tmp_path / "words").read_text())
     planned = fresh.snakemake("--dry-run", *arguments)
@@ -113,7 +114,7 @@ def test_a_path_of_python_with_any_character_reaches_snakemake_whole(
 ):
     stand_in('printf %s "$PYTHONPATH" > path')
     monkeypatch.setenv("PYTHONPATH", given)
-    run.snakemake("quick", "--dry-run")
+    snakemake("quick", "--dry-run")
     assert (tmp_path / "path").read_text() == ":".join(filter(None, ["workflow/logger", given]))
 
 
@@ -134,16 +135,16 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
     page.parent.mkdir(parents=True)
     stand_in(f"{writes} 3")
     with pytest.raises(SystemExit):
-        run.write_provenance("quick")
+        pages.write_provenance("quick")
     assert not page.exists()
     stand_in(f"{writes} 0")
-    run.write_provenance("quick")
+    pages.write_provenance("quick")
     assert page.read_text() == "whole\n"
     stand_in("exit 3")  # it is current
-    run.write_provenance("quick")
+    pages.write_provenance("quick")
     (tmp_path / "figures/quick").mkdir(parents=True)
     table = tmp_path / "figures/quick/table_main.md"
     table.touch()
     os.utime(table, (page.stat().st_mtime + 1,) * 2)
     with pytest.raises(SystemExit):
-        run.write_provenance("quick")
+        pages.write_provenance("quick")

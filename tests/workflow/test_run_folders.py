@@ -43,7 +43,6 @@ def moved(before, after) -> set[str]:
     }
 
 
-@pytest.mark.slow
 def test_the_name_of_a_study_is_in_no_address(folders):
     def renamed(values):
         values["studies"]["another"] = values["studies"]["quick"]
@@ -51,7 +50,6 @@ def test_the_name_of_a_study_is_in_no_address(folders):
     assert folders().rows() == folders("another", renamed).rows()
 
 
-@pytest.mark.slow
 def test_an_address_says_what_it_is_of(folders):
     quick = folders()
     row = next(row for row in quick.rows() if row.variant == "geosd" and row.seed == 2)
@@ -92,7 +90,6 @@ def test_a_value_moves_what_follows_from_it_alone_and_back_again(folders):
     assert folders().rows() == before.rows()
 
 
-@pytest.mark.slow
 def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
     def hotter(values):
         values["protocol"]["evaluation"]["temperature"] = 0.7
@@ -102,7 +99,6 @@ def test_samples_move_with_how_they_are_drawn_and_students_stay(folders):
     assert differing == {f"evaluate {name}" for name in before.study.methods}
 
 
-@pytest.mark.slow
 def test_two_variants_of_the_same_settings_are_one_run(folders):
     swept_folders = folders("miniature_stepsize")
     rows, own = swept_folders.rows(), swept_folders.study.training(MODEL, "geosd")
@@ -149,7 +145,6 @@ def test_the_study_of_opsd_trains_opsd_and_finds_all_else_in_that_of_the_miniatu
     assert {row.train.split("/")[3].partition("-")[0] for row in missing} == {"opsd"}
 
 
-@pytest.mark.slow
 def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
     def one_seed_more(values):
         values["studies"]["miniature_ablation"]["seeds"] = list(range(13))

@@ -108,7 +108,6 @@ def test_a_line_in_emphasis_is_grey_and_one_with_an_emphasised_word_is_not(scrip
     assert html.count('class="made"') == 1 and '<p class="made"><em>12 runs' in html
 
 
-@pytest.mark.slow
 def test_yaml_becomes_a_page_line_by_line(script, root, tmp_path):
     (tmp_path / "a.yaml").write_text("a: 1\nb: <2>\n")
     page = tmp_path / "a.html"

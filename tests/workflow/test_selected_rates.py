@@ -10,7 +10,7 @@ import pytest
 
 from geosd.cli import select_rates
 from geosd.config import load, resolve
-from geosd.config.study import values_of_candidates
+from geosd.config.sweeps import values_of_candidates
 from geosd.scores.tidy import COLUMNS
 
 GRIDS = """

@@ -59,7 +59,6 @@ def test_commands_name_every_file_they_read(showing):
     assert f"--tidy {' '.join(tables)} --out figures/quick" in printed
 
 
-@pytest.mark.slow
 def test_snapshots_of_a_variant_are_no_setting_of_its_training_and_one_of_its_alignment(
     root, tmp_path
 ):

@@ -10,7 +10,6 @@ import pytest
 PYTHON = ("src", "tests", "examples", "analysis", "workflow")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

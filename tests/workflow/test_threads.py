@@ -35,6 +35,7 @@ def planned(workflow, study, cores, attempts=0):
     return json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cores", "alone", "of_two"), [(1, 1, 1), (4, 4, 2)])
 def test_one_training_takes_all_cores_and_two_evaluations_half_each(fresh, cores, alone, of_two):
     jobs = planned(fresh, "smollm2", cores)
@@ -56,6 +57,7 @@ def test_other_threads_and_cores_rerun_nothing(done):
     assert done.planned_jobs("--cores", "4") == {}
 
 
+@pytest.mark.slow
 def test_what_a_retry_asks_for_grows_up_to_the_limits_of_one_partition(fresh):
     """An evaluation of SmolLM2 asks for 6 GB and an hour first."""
     site = fresh.folder / "profiles/slurm/site.yaml"

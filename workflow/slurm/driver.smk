@@ -58,7 +58,8 @@ onerror:
 def hand_on_planned_jobs():
     """After a dry run: its jobs, for the `geosd plan` that asked for them, or for a new one.
 
-    A new one is started where the study asks for GPUs. A job is as geosd.cli.plan.PlannedJob has it.
+    A new one is started where the study asks for GPUs. A job is as
+    geosd.cli.snakemake_runs.PlannedJob has it.
     """
     file = os.environ.get("GEOSD_PLANNED_JOBS")
     on_gpus = any(PARAMS.resources_of(model).job("train").gpus for model in STUDY.models)

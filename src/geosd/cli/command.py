@@ -22,7 +22,7 @@ from geosd.preemption import EXIT_CODE, PreemptionError
 
 GROUPS = {
     "run": "run plan doctor select-rates evaluate-folder grade",
-    "look": "summary@run preview figures report@run stale unused@stale",
+    "look": "summary@run preview figures report@pages stale unused@stale",
     "share": "capsule verify@capsule publish restore@publish dvc-commit@publish dvc-metrics@pages"
     " redraw@ship results-page@pages merge-claims@claims transfer",
     "develop": "accept@stale base-model@base conformance extras",

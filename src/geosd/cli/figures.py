@@ -3,8 +3,8 @@
 import textwrap
 from pathlib import Path
 
-from geosd.cli.run import rules_of_outputs, snakemake
 from geosd.cli.ship import redraw
+from geosd.cli.snakemake_runs import rules_of_outputs, snakemake
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.reporting.shipping import MANIFEST, read_shipped

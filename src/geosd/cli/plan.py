@@ -6,19 +6,17 @@ reckoned.
 """
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import tyro
 
+from geosd.cli.snakemake_runs import PlannedJob, dry_run
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.kept_weights import kept_for
@@ -48,20 +46,6 @@ OTHER_BOUNDS = ((64, None), (64, 16))
 """Jobs and trainings at once beside the site's for which the plan has a line; None: the site's."""
 BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
 """Problems of the whole benchmarks."""
-
-
-class PlannedJob(NamedTuple):
-    """A job that Snakemake would run, as workflow/slurm/driver.smk writes it in a dry run.
-
-    `needs` are the jobs that it waits for, by their place in the list; a `local` one is not
-    submitted; `model` is empty where a rule has none.
-    """
-
-    rule: str
-    model: str
-    priority: int
-    local: bool
-    needs: Sequence[int]
 
 
 def main(
@@ -100,24 +84,6 @@ def main(
     except ValueError as error:  # a name, a share, or a model that fits nowhere
         sys.exit(str(error))
     print("\n\n".join(parts))
-
-
-def dry_run(study: str, listed: bool = False) -> list[list[Any]]:
-    """The jobs that Snakemake would run; it prints each of them where all are to be `listed`."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "jobs.json")
-        words = ["--profile", "local", "--dry-run", "--logger", "brief", "--config"]
-        paths = filter(None, ["workflow/logger", os.environ.get("PYTHONPATH")])
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *words, f"study={study}"],
-            env={**os.environ, "GEOSD_PLANNED_JOBS": str(file), "PYTHONPATH": ":".join(paths)},
-            stdout=None if listed else subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        if done.returncode:
-            sys.exit(done.stdout or done.returncode)
-        return json.loads(file.read_text())
 
 
 def _of_study(

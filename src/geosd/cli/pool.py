@@ -11,19 +11,14 @@ from pathlib import Path
 from geosd.cli.job import Job
 from geosd.files import write_json
 from geosd.json_lines import write_jsonl
+from geosd.problems.problem_splits import read_worked_solutions
 from geosd.problems.records import Sample, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.graded_sampler import Draw, open_checkpoint
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
-from geosd.sampling.solution_pool import (
-    count_pool,
-    graded_solutions,
-    pool_solutions,
-    pool_summary,
-    read_worked_solutions,
-)
+from geosd.sampling.solution_pool import count_pool, graded_solutions, pool_solutions, pool_summary
 from geosd.seeds import seed_of
 
 

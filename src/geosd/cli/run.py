@@ -1,10 +1,5 @@
 """Run a study with Snakemake, and say on the terminal what it found."""
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -13,10 +8,11 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
+from geosd.cli.pages import write_provenance
+from geosd.cli.snakemake_runs import rules_of_outputs, snakemake
 from geosd.config import load, resolve
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import NO_WORDS, counts_in_words, finding_in_words, interval_words
-from geosd.reporting.specs import output_specs
 from geosd.scores.tidy import read_tidy
 
 
@@ -33,49 +29,6 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
         summary(study)
         print(f"\nFigures  figures/{study}/\nLogs     logs/{study}/, of Snakemake .snakemake/log/")
         print(f"Report   results/{study}/report.html")
-
-
-def rules_of_outputs() -> list[str]:
-    """Options of a run of Snakemake that allow no rule but those of tables, figures and pages."""
-    return ["--allowed-rules", "all", "page", "front_page", "environment", *output_specs()]
-
-
-def report(study: str = "quick") -> None:
-    """Write the page of a study, and Snakemake's report of how it was made."""
-    snakemake(study, "--", "front_page")
-    write_provenance(study)
-    print(f"Report   results/{study}/report.html")
-
-
-def snakemake(study: str, *words: str, profile: Sequence[str] = ("--profile", "local")) -> None:
-    """Run Snakemake on this machine to its end; one with an error ends this process, too.
-
-    Ctrl-C reaches Snakemake itself, which then ends its jobs, so this process waits.
-    """
-    places = filter(None, ["workflow/logger", os.environ.get("PYTHONPATH")])
-    command = [sys.executable, "-m", "snakemake", *profile, "--config"]
-    interrupted = signal.signal(signal.SIGINT, lambda number, frame: None)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
-    status = subprocess.run([*command, f"study={study}", *words], env=environment).returncode
-    signal.signal(signal.SIGINT, interrupted)
-    if status:
-        sys.exit(status if status > 0 else 128 - status)
-
-
-def write_provenance(study: str) -> None:
-    """Write Snakemake's report of a finished study, where it is older than what it shows."""
-    page = Path("results", study, "provenance.html")
-    patterns = (f"figures/{study}/*", f"results/{study}/pages/*", "workflow/report/*")
-    made = page.stat().st_mtime if page.exists() else 0.0
-    shown = (path for pattern in patterns for path in Path().glob(pattern))
-    if made and all(path.stat().st_mtime <= made for path in shown):
-        return
-    print("Writing how it was made: Snakemake's report, some ten seconds", flush=True)
-    partial = page.with_name(".provenance.html")  # renamed when it is whole
-    style = ("--report-stylesheet", "workflow/report/style.css")
-    words = ("--quiet", "all", "--report", str(partial), *style)
-    snakemake(study, *words, profile=("--cores", "1"))  # Snakemake names a profile on a line
-    partial.replace(page)
 
 
 def summary(

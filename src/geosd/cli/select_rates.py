@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.study import values_of_candidates
+from geosd.config.sweeps import values_of_candidates
 from geosd.files import write_text
 from geosd.provenance.proof import prove
 from geosd.scores.rate_selection import RULE, best_common_rate, select_candidate

@@ -26,12 +26,13 @@ from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.solution_pool import read_pool, require_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
+from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
 from geosd.training.processes import init_processes, local_device
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
-from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run, training_arguments
+from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
 from geosd.training.step_log import StepLog, check_trackers
 
 

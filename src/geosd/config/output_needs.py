@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from geosd.config.study import Study, sweep_points
+from geosd.config.study import Study
+from geosd.config.sweeps import sweep_points
 from geosd.models.architectures import TINY_MODELS, published_architectures
 from geosd.reporting.specs import OutputSpec, output_specs, output_title
 

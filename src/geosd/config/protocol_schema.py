@@ -270,7 +270,7 @@ class Pretraining(Section):
     """Protocol section `base.pretraining`: how a base model of the miniature is made."""
 
     architecture: str
-    """Name of a tiny architecture (`geosd.models.tiny_architectures`)."""
+    """Name of a tiny architecture (`geosd.models.tiny_models`)."""
     corpus: Literal["search", "search-wide"]
     """World whose documents it is pretrained on, docs/search.md and docs/wide.md."""
     start: Annotated[str, Field(min_length=1)] | None = optional(None)

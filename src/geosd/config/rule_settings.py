@@ -12,7 +12,8 @@ from typing import Any
 
 from geosd.config.errors import raise_if_unknown
 from geosd.config.overlays import given_values
-from geosd.config.study import Study, sweep_points, values_of_candidates
+from geosd.config.study import Study
+from geosd.config.sweeps import sweep_points, values_of_candidates
 from geosd.dotted_keys import dotted_items
 from geosd.models.shipped_base_models import pinned_files
 from geosd.provenance.checkpoint_files import hashes_of_checkpoint

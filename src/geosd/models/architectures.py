@@ -93,7 +93,7 @@ def architecture(name: str) -> Architecture:
     if name not in known:
         raise ValueError(
             f"{name!r} is none of the paper's models; allowed are {', '.join(known)}.\nHint: models"
-            " of the miniature are built by geosd.models.tiny_architectures."
+            " of the miniature are built by geosd.models.tiny_models."
         )
     return known[name]
 

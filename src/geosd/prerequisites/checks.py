@@ -1,11 +1,10 @@
 """What a check says, and the checks of this machine: packages, files, disk, hub and GPUs."""
 
 import importlib.metadata
-import os
 import textwrap
 import urllib.error
 import urllib.request
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -90,26 +89,6 @@ def installed_versions() -> dict[str, str]:
         canonicalize_name(package.metadata["Name"]): package.version
         for package in importlib.metadata.distributions()
     }
-
-
-def required_packages(extras: Iterable[str], requirements: Iterable[str]) -> set[str]:
-    """The packages that some extras of geosd name, those of extras within extras too.
-
-    `requirements` is what `importlib.metadata.requires("geosd")` returns.
-    """
-    declared = [Requirement(text) for text in requirements]
-    left, seen, names = [*extras], set(), set()
-    while left:
-        extra = left.pop()
-        seen.add(extra)
-        for one in declared:
-            if one.marker is not None and not one.marker.evaluate({"extra": extra}):
-                continue
-            if canonicalize_name(one.name) == "geosd":
-                left += [inner for inner in one.extras if inner not in seen]
-            else:
-                names.add(canonicalize_name(one.name))
-    return names
 
 
 def check_lock(
@@ -209,16 +188,6 @@ def check_cache(cache: Path, token: bool, on_nodes: bool) -> Check:
         cure = "export HF_HOME=/a/shared/folder, unless all nodes see your home and it has the room"
         return Check("hub's cache", "unknown", f"{found}; it lies in your home", cure)
     return Check("hub's cache", "ok", found)
-
-
-def bytes_below(folders: Iterable[Path]) -> int:
-    """Bytes of all files below some folders, those that do not exist left out."""
-    return sum(
-        (Path(parent) / name).lstat().st_size
-        for folder in folders
-        for parent, _, names in os.walk(folder)
-        for name in names
-    )
 
 
 def check_disk(folder: Path, free: int, planned: float, written: int) -> Check:

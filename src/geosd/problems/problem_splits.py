@@ -1,10 +1,13 @@
 """The splits of a study's problems, and how the splits of a generated data set are drawn."""
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from geosd.files import DamagedFileError, remake_hint
 from geosd.problems.records import Problem
 from geosd.seeds import seed_of
 
@@ -90,3 +93,15 @@ def generate_splits(
     training = draw_benchmark("train", in_distribution, settings["train"])
     card = {"benchmarks": counts} | ({"worked_solutions": solutions} if solutions else {})
     return ProblemSplits(training, select, test, card)
+
+
+def read_worked_solutions(card: Path) -> dict[str, str]:
+    """A pool's given solutions by problem id: the worked ones of a data set's card, if any."""
+    # A tenth of a second that programs without a card save.
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        found = json.loads(card.read_text(encoding="utf-8")).get("worked_solutions", {})
+        return TypeAdapter(dict[str, str]).validate_python(found, strict=True)
+    except (ValueError, AttributeError, ValidationError) as error:
+        raise DamagedFileError(f"{card}: is no card of problems.\n{remake_hint(card)}") from error

@@ -6,6 +6,7 @@ import pandas as pd
 
 from geosd.claims import published as paper
 from geosd.reporting.method_style import method
+from geosd.reporting.sentences import accuracy_name, number_of_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.statistics import Group, contrast
@@ -111,3 +112,20 @@ def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODE
 def group_title(model: str, family: str | None) -> str:
     """Heading over a model's columns in a table of methods: its name and the paper's family."""
     return f"{model} (paper: {family})" if family else model
+
+
+def accuracy_note(scores: pd.DataFrame) -> str:
+    """The beginning of a table's note: what its accuracies are."""
+    return (
+        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
+        f" {number_of_runs(scores)}"
+    )
+
+
+def paired_note(scores: pd.DataFrame, reference: str) -> str:
+    """The note of a table of accuracies, of changes by pairs from a reference, and of drift."""
+    return (
+        f"{accuracy_note(scores)}. Δ is the change from {reference}, the mean over pairs of equal"
+        " seed ± the half-width of Student's 95 % interval, without correction for the number of"
+        " rows. d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
+    )

@@ -27,23 +27,6 @@ def number_of_runs(scores: pd.DataFrame) -> str:
     return runs if low == high else f"{low} to {runs}"
 
 
-def accuracy_note(scores: pd.DataFrame) -> str:
-    """The beginning of a table's note: what its accuracies are."""
-    return (
-        f"{accuracy_name(scores)} in percent, mean ± standard deviation over"
-        f" {number_of_runs(scores)}"
-    )
-
-
-def paired_note(scores: pd.DataFrame, reference: str) -> str:
-    """The note of a table of accuracies, of changes by pairs from a reference, and of drift."""
-    return (
-        f"{accuracy_note(scores)}. Δ is the change from {reference}, the mean over pairs of equal"
-        " seed ± the half-width of Student's 95 % interval, without correction for the number of"
-        " rows. d_FR is the mean Fisher-Rao distance from π₀ at the end of training, in radians."
-    )
-
-
 def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals: bool) -> str:
     """How many runs a caption's means are over, by the tidy files; empty where none is of runs.
 

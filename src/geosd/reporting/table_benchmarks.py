@@ -10,13 +10,13 @@ from geosd.reporting.method_style import ordered
 from geosd.reporting.method_tables import (
     MethodColumn,
     accuracy_cell,
+    accuracy_note,
     beside_paper,
     group_title,
     method_columns,
     method_table,
     published_cell,
 )
-from geosd.reporting.sentences import accuracy_note
 from geosd.reporting.tables import Column, Table
 from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 

@@ -9,8 +9,13 @@ import pandas as pd
 
 from geosd.claims.judging import HARDLY_MOVED
 from geosd.reporting.method_style import method, ordered
-from geosd.reporting.method_tables import MethodColumn, accuracy_cell, change_cell, method_table
-from geosd.reporting.sentences import accuracy_note
+from geosd.reporting.method_tables import (
+    MethodColumn,
+    accuracy_cell,
+    accuracy_note,
+    change_cell,
+    method_table,
+)
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import (
     ID,

@@ -9,12 +9,12 @@ from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import (
     NOT_THE_SAME_MODEL,
     accuracy_cell,
+    accuracy_note,
     candidate_table,
     change_cell,
     group_title,
     published_cell,
 )
-from geosd.reporting.sentences import accuracy_note
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from geosd.reporting.method_style import method, ordered, short_rate
-from geosd.reporting.method_tables import candidate_table, mean_cell
+from geosd.reporting.method_tables import accuracy_note, candidate_table, mean_cell
 from geosd.reporting.run_accuracies import SweepPoints, rate_runs
-from geosd.reporting.sentences import accuracy_note
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.rate_selection import COLLAPSE, MARGIN, rate_in_grid, rates_around
 from geosd.scores.score_table import ID, OOD_AVERAGE

@@ -6,8 +6,12 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import candidate_table, mean_cell, paired_change_cell
-from geosd.reporting.sentences import paired_note
+from geosd.reporting.method_tables import (
+    candidate_table,
+    mean_cell,
+    paired_change_cell,
+    paired_note,
+)
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.step_log_tables import DRIFT, final_drift

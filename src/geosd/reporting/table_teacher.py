@@ -5,9 +5,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from geosd.reporting.method_style import method, ordered, short_rate
-from geosd.reporting.method_tables import candidate_table, mean_cell, paired_change_cell
+from geosd.reporting.method_tables import (
+    candidate_table,
+    mean_cell,
+    paired_change_cell,
+    paired_note,
+)
 from geosd.reporting.run_accuracies import SweepPoints
-from geosd.reporting.sentences import paired_note
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
 from geosd.scores.step_log_tables import DRIFT, final_drift

@@ -26,10 +26,10 @@ import transformers
 from torch import Tensor, nn
 
 from geosd.files import sha256, sync, write_text
-from geosd.sampling.decode_step import ATTENTION, Columns, next_logits
-from geosd.sampling.kv_cache import KeyValueCache
+from geosd.sampling.decode_step import ATTENTION, next_logits
+from geosd.sampling.kv_cache import Columns, KeyValueCache
 
-SOURCES = ("compiled_step.py", "decode_step.py")
+SOURCES = ("compiled_step.py", "decode_step.py", "kv_cache.py")
 STEP, NOTE = "step.pt2", "sha256"
 COMPILER = "g++"
 VOLATILE = frozenset(

@@ -10,7 +10,6 @@ The model itself is transformers' and unchanged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -19,7 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 from transformers.cache_utils import Cache
 
-from geosd.sampling.kv_cache import KeyValueCache, PreallocatedLayer
+from geosd.sampling.kv_cache import Columns, KeyValueCache, PreallocatedLayer
 
 ATTENTION = "geosd_decode"
 """Name of `attend` among transformers' attention functions."""
@@ -44,21 +43,6 @@ class DecodeStep(Protocol):
     def __call__(self, ids_B: Tensor, cache: KeyValueCache) -> Tensor:
         """Append the tokens `ids_B` to the cache; logits [B, V] of the tokens that follow."""
         ...
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of the cache the rows of a step may read.
-
-    Attributes:
-        first: Of each row [B].
-        filled: L; the step's own token is in column L - 1.
-        padded: Whether some row begins later than column 0.
-    """
-
-    first: Tensor
-    filled: int
-    padded: bool = True
 
 
 def attend(

@@ -108,3 +108,18 @@ def moved(part: Tensor, source_BP: Tensor | None) -> Tensor:
 def layers_of(model: nn.Module) -> list[CacheLayerMixin]:
     """The layers of the cache that a model brings itself."""
     return DynamicCache(config=model.config).layers
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of the cache the rows of a step may read.
+
+    Attributes:
+        first: Of each row [B].
+        filled: L; the step's own token is in column L - 1.
+        padded: Whether some row begins later than column 0.
+    """
+
+    first: Tensor
+    filled: int
+    padded: bool = True

@@ -1,16 +1,16 @@
 """The pool of verified solutions, sampled once from the base model or given: the privilege."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from geosd.files import DamagedFileError, remake_hint
+from geosd.files import remake_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
-from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
+from geosd.problems.grading import UNDECIDED, Grader, reason_counts
 from geosd.problems.records import PooledSolutions, Problem, Reason, Sample
+from geosd.sampling.graded_sampler import judge_response
 
 
 def graded_solutions(
@@ -103,18 +103,6 @@ def require_solutions(rows: Sequence[PooledSolutions], least_share: float) -> No
 
 def _reasons(rows: Sequence[PooledSolutions]) -> Counter[Reason]:
     return sum((Counter(row.reasons) for row in rows), Counter())
-
-
-def read_worked_solutions(card: Path) -> dict[str, str]:
-    """A pool's given solutions by problem id: the worked ones of a data set's card, if any."""
-    # A tenth of a second that programs without a card save.
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        found = json.loads(card.read_text(encoding="utf-8")).get("worked_solutions", {})
-        return TypeAdapter(dict[str, str]).validate_python(found, strict=True)
-    except (ValueError, AttributeError, ValidationError) as error:
-        raise DamagedFileError(f"{card}: is no card of problems.\n{remake_hint(card)}") from error
 
 
 def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:

@@ -38,13 +38,14 @@ from geosd.objectives.reduce import loss_terms, mean_loss
 from geosd.optim.update import warmup
 from geosd.preemption import PreemptionError
 from geosd.seeds import seed_of
+from geosd.training.arguments import TrainingArguments
 from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
 from geosd.training.fsdp import full_model
 from geosd.training.measurement import Measurement, measure_student
 from geosd.training.microbatches import Microbatch, responses_per_rank
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollouts import Rollouts
-from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.run import TrainingRun
 
 if TYPE_CHECKING:  # `make gpu-check` takes a step where neither pandas nor DVCLive is
     from geosd.training.step_log import StepLog

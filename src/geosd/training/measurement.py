@@ -16,13 +16,14 @@ from torch.distributed import ReduceOp
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.mismatch_region import in_mismatch_region
+from geosd.training.arguments import TrainingArguments
 from geosd.training.chunked_logits import ChunkedLogits, chunks
 from geosd.training.microbatches import Microbatch
 from geosd.training.packing import Packed
 from geosd.training.policy import response_logits
 from geosd.training.processes import Ranks
 from geosd.training.rollouts import HiddenStates, Rollouts
-from geosd.training.run import TrainingArguments, TrainingRun
+from geosd.training.run import TrainingRun
 
 
 class StateDiagnosis:

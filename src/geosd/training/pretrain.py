@@ -17,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.models.forward import head_logits, last_hidden_states
 from geosd.models.load_and_save import load_model
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.corpus import Corpus, Document
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.documents import SearchCorpus, WideCorpus

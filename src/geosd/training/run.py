@@ -5,7 +5,7 @@ N = response positions of a microbatch, D = hidden width.
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from transformers import PreTrainedTokenizerBase
 from geosd.models.adapters import add_adapter
 from geosd.models.forward import recomputes
 from geosd.objectives.objective import Objective, build
-from geosd.objectives.reduce import LossMean
 from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
 from geosd.problems.records import read_problems
@@ -24,6 +23,7 @@ from geosd.problems.sources import encoding_of, get_data_source
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import read_pool
+from geosd.training.arguments import TrainingArguments
 from geosd.training.chunked_logits import ChunkedLogits
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.microbatches import Microbatch, split_into_microbatches
@@ -38,29 +38,6 @@ from geosd.training.rollouts import (
     Rollouts,
 )
 from geosd.training.skipped_steps import SkippedSteps
-
-
-@dataclass(frozen=True)
-class TrainingArguments:
-    """The numbers of a training run; named and explained as in the settings."""
-
-    steps: int
-    learning_rate: float
-    warmup: int
-    top_k: int
-    loss_mean: LossMean
-    save_every: int
-    max_skipped_steps: int
-    diagnose_every: int
-    final_rollouts: int
-    chunk: int
-    microbatch: int | None
-
-
-def training_arguments(settings: Mapping[str, Any]) -> TrainingArguments:
-    """Training arguments from the settings of a run."""
-    names = [each.name for each in fields(TrainingArguments)]
-    return TrainingArguments(**{name: settings[name] for name in names})
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,6 @@ def everything(prepared):
 # The published files: facts that were found without this code.
 
 
-@pytest.mark.slow
 def test_the_published_set_has_its_known_rows_texts_and_faults(raw):
     texts = [row.text for row in raw.training]
     english = [text for text in texts if is_english(text)]
@@ -67,7 +66,6 @@ def test_the_published_set_has_its_known_rows_texts_and_faults(raw):
     assert sum(len(found) > 1 for found in answers.values()) == 15
 
 
-@pytest.mark.slow
 def test_every_published_row_is_accounted_for(raw, prepared):
     card = prepared.card
     assert card["rows"] == 17917

@@ -8,10 +8,10 @@ from geosd.problems.grading.answer_comparison import (
     LONGEST_NUMBER,
     compare,
     compare_exactly,
-    is_integer,
     read_number,
     stated_value,
 )
+from geosd.problems.grading.exact_numbers import is_integer
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(0, 5))

@@ -2,7 +2,7 @@ import importlib.util
 
 import pytest
 
-from geosd.problems.grading.answer_comparison import is_integer
+from geosd.problems.grading.exact_numbers import is_integer
 from geosd.problems.grading.typed_grader import TypedGrader, grade_response
 
 

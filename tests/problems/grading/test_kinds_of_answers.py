@@ -311,6 +311,7 @@ def pool():
         yield pool
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gold", "response", "right"),
     [

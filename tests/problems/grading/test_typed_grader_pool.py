@@ -27,7 +27,6 @@ def started(pool):
     return pool
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hostile", [ENDLESS, r"\sqrt{2}+9^{9^{9^9}}"])
 def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
     with started(TypedGrader(seconds=0.5)) as pool:
@@ -41,7 +40,6 @@ def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
         assert pool.compare("x+1", "1+x") == "correct"  # a new process has taken its place
 
 
-@pytest.mark.slow
 def test_a_pause_of_the_machine_is_no_verdict():
     with started(TypedGrader(seconds=0.5)) as pool:
         paused = pool._process.process
@@ -51,7 +49,6 @@ def test_a_pause_of_the_machine_is_no_verdict():
         assert pool._process.process is paused
 
 
-@pytest.mark.slow
 def test_a_process_that_never_answers_is_not_waited_for_without_end():
     with started(TypedGrader(seconds=5)) as pool:
         pool._process.patience = 0.5
@@ -97,7 +94,6 @@ def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
         assert grade_answer("(" * 45 + r"\frac{1}{3}" + ")" * 45, r"\frac{1}{3}", pool).correct
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_during_a_comparison_is_a_crash():
     with started(TypedGrader(seconds=20)) as pool:
         end = threading.Timer(0.3, os.kill, [pool._process.process.pid, signal.SIGSEGV])
@@ -106,7 +102,6 @@ def test_a_process_that_dies_during_a_comparison_is_a_crash():
         assert pool.compare("x+1", "1+x") == "correct"
 
 
-@pytest.mark.slow
 def test_a_process_that_died_before_a_comparison_is_replaced():
     with started(TypedGrader(seconds=20)) as pool:
         pool._process.process.kill()
@@ -114,7 +109,6 @@ def test_a_process_that_died_before_a_comparison_is_replaced():
         assert pool.compare("x+1", "1+x") == "correct"
 
 
-@pytest.mark.slow
 def test_many_threads_get_their_own_answers():
     pairs = [(f"x+{n}", f"{n + n % 2}+x") for n in range(40)]
     with TypedGrader(seconds=30) as pool, ThreadPoolExecutor(8) as threads:

@@ -111,7 +111,6 @@ def test_of_equal_values_at_the_nucleus_each_is_kept_as_often(program):
     assert (policy.check, policy.repeat) == (1.0, 0.0)
 
 
-@pytest.mark.slow
 def test_there_is_room_both_ways(program):
     """Some policy gains ID and loses OOD, another gains both, each by five points or more."""
     reached = {}

@@ -13,12 +13,13 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from geosd.problems.grading.answer_normalization import (
+    MULTIPLY,
+    NormalizedAnswer,
     normalize_answer,
     tokenize,
-    units_agree,
     without_texts,
 )
-from geosd.problems.grading.exact_numbers import INTEGER, LONGEST_NUMBER, read_number
+from geosd.problems.grading.exact_numbers import INTEGER, is_integer, read_number
 from geosd.problems.records import Reason
 
 GraderMode = Literal["auto", "symbolic"]
@@ -60,16 +61,6 @@ _BETWEEN = re.compile(rf"(?:([^<>=,]+?){_SIDE})?[a-zA-Z] ?(?:{_SIDE}([^<>=,]+))?
 
 # Golds repeat for every sample of a problem, and answers do.
 _normalize = lru_cache(maxsize=4096)(normalize_answer)
-
-
-def is_integer(gold: str) -> bool:
-    """Whether a gold answer reads exactly as an integer, so that its problem is an integer problem.
-
-    Example:
-        >>> is_integer("-12"), is_integer("2.0"), is_integer("1/2")
-        (True, False, False)
-    """
-    return len(gold) <= LONGEST_NUMBER and bool(INTEGER.fullmatch(gold.strip()))
 
 
 def compare_exactly(gold: str, answer: str) -> Reason | None:
@@ -366,3 +357,18 @@ def compare_formulas(gold: str, answer: str) -> Reason:
     except Exception:  # a sum of anything that antlr, latex2sympy and sympy can raise
         return "unreadable"
     return "correct" if equal else "wrong answer"
+
+
+def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None:
+    """Whether an answer's unit agrees with the gold answer's; None where the words are unknown.
+
+    A unit may be left out, and not be replaced. Only the gold answer may have unknown words. A base
+    may be left out, and not be added: `12_{13}` is 15.
+    """
+    if gold.unit == answer.unit:
+        return True
+    if not answer.unit:
+        return MULTIPLY.isdisjoint(gold.unit.split())
+    if not answer.units_known:
+        return None
+    return not gold.unit and (not answer.unit.startswith("base ") or answer.unit == "base 10")

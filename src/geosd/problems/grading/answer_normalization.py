@@ -19,7 +19,7 @@ import yaml
 # units.yaml do not. Names of up to three letters count in this case alone, for `12 M` are millions.
 _IGNORED_WORDS, _MODIFIERS = {"total", "altogether", "exactly", "only"}, {"square", "cubic", "per"}
 # Of a gold answer alone: `12 million` is not 12, whatever words a gold answer may have.
-_MULTIPLY = set("dozen gross hundred thousand million billion trillion half third pair".split())
+MULTIPLY = set("dozen gross hundred thousand million billion trillion half third pair".split())
 
 # A sign is replaced only where it can mean one thing: `½` is a fraction and not `1/2`, which would
 # make 11/2 of `1½`.
@@ -183,21 +183,6 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
     if groups := _BLANK_GROUPS.fullmatch(body):
         body = groups[1].replace(" ", "")
     return NormalizedAnswer(_written(body), unit, units_known, option)
-
-
-def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None:
-    """Whether an answer's unit agrees with the gold answer's; None where the words are unknown.
-
-    A unit may be left out, and not be replaced. Only the gold answer may have unknown words. A base
-    may be left out, and not be added: `12_{13}` is 15.
-    """
-    if gold.unit == answer.unit:
-        return True
-    if not answer.unit:
-        return _MULTIPLY.isdisjoint(gold.unit.split())
-    if not answer.units_known:
-        return None
-    return not gold.unit and (not answer.unit.startswith("base ") or answer.unit == "base 10")
 
 
 def tokenize(text: str) -> list[str]:

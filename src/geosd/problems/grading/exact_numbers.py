@@ -113,3 +113,13 @@ def _small(node: ast.AST) -> int:
     if value.denominator != 1 or not 0 <= value <= 1000:
         raise ValueError("not a small natural number")
     return int(value)
+
+
+def is_integer(gold: str) -> bool:
+    """Whether a gold answer reads exactly as an integer, so that its problem is an integer problem.
+
+    Example:
+        >>> is_integer("-12"), is_integer("2.0"), is_integer("1/2")
+        (True, False, False)
+    """
+    return len(gold) <= LONGEST_NUMBER and bool(INTEGER.fullmatch(gold.strip()))

@@ -12,8 +12,9 @@ import contextlib
 import functools
 
 from geosd.problems.grading import Verdict, answer_comparison
-from geosd.problems.grading.answer_comparison import GraderMode, compare_exactly, is_integer
+from geosd.problems.grading.answer_comparison import GraderMode, compare_exactly
 from geosd.problems.grading.answer_extraction import extract_answer
+from geosd.problems.grading.exact_numbers import is_integer
 from geosd.problems.limited_process import LimitedProcess, serve
 from geosd.problems.records import Reason
 

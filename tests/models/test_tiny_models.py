@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from geosd.models.architectures import TINY_MODELS, dimensions
-from geosd.models.tiny_architectures import build
+from geosd.models.tiny_models import build
 from geosd.problems.search.documents import VOCABULARY
 
 IDS = dict(vocabulary=len(VOCABULARY), pad_id=0, end_id=1)
