@@ -34,10 +34,11 @@ def documents(
 ) -> list[tuple[list[int], list[int]]]:
     """Prompt and response of each problem, once with its answer and once with another problem's."""
     encoding = get_data_source("dapo-math").encoding(tokenizer, True, model.generation_config)
+    closing = "</think>" * encoding.opens_thought  # an answer inside a thought is none
     answers = [problem.answer for problem in problems]
     shifted = [*answers[1:], answers[0]]
     return [
-        (encoding.student(problem), encoding.response(f"\\boxed{{{answer}}}"))
+        (encoding.student(problem), encoding.response(closing + f"\\boxed{{{answer}}}"))
         for problem, right, wrong in zip(problems, answers, shifted, strict=True)
         for answer in (right, wrong)
     ]

@@ -6,14 +6,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from checkpoints import PUBLISHED, learn
+from checkpoints import FEWER_HEADS, HEAD_WIDTH, NARROWER, PUBLISHED, documents, learn
 from jobs import parse_jobs, planned_rules
+from paper_models import load_narrow
 from schedule import simulated
-from small_studies import STUDIES, shrink
+from small_studies import SECTIONS, STUDIES, shrink
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from geosd.cli.snakemake_runs import PlannedJob
 from geosd.config import load, resolve
+from geosd.problems.records import Problem
+from geosd.problems.sources import get_data_source
+from geosd.sampling.graded_sampler import judge_response
 
 VOCABULARY = 4000
 
@@ -73,6 +77,28 @@ def test_a_stand_in_gives_either_answer_half_of_the_time_and_nothing_else():
     for i in range(6):
         right, wrong = shares[i, 100 + i], shares[i, 100 + (i + 1) % 6]
         assert 0.25 < right < 0.75 and 0.25 < wrong < 0.75 and right + wrong > 0.9
+
+
+@pytest.mark.parametrize("model", ["qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b"])
+def test_half_of_a_stand_ins_responses_are_right(shared_data, model):
+    """Of each family; the prompts of two of them end inside a thought."""
+    narrow, tokenizer = load_narrow(shared_data, model, NARROWER, FEWER_HEADS, HEAD_WIDTH)
+    problems = [Problem(f"p{i}", "train", f"What is {i}?", str(i)) for i in (3, 40)]
+    source = get_data_source("dapo-math")
+    encoding = source.encoding(tokenizer, True, narrow.generation_config)
+    pairs, grade = documents(narrow, tokenizer, problems), source.grader()
+    verdicts = [
+        judge_response(
+            encoding.text(response),
+            problems[i // 2].answer,
+            grade,
+            truncated=len(response) > SECTIONS["pool"]["response_tokens"],
+            opened_thought=encoding.opens_thought,
+        ).reason
+        for i, (_, response) in enumerate(pairs)
+    ]
+    grade.close()
+    assert verdicts == ["correct", "wrong answer"] * 2
 
 
 def test_jobs_are_counted_by_rule_and_those_of_other_folders_are_not():
