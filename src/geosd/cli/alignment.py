@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from geosd.cli.job import Job
 from geosd.evaluation.states import ProbeRollout, mass_on_ranks
-from geosd.files import atomic_write
+from geosd.files import write_text
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model, load_weights
 from geosd.provenance.proof import prove, prove_checkpoint
@@ -54,6 +54,5 @@ def main(
             for rank, value in enumerate(mass.tolist(), start=1):
                 rows.append((*run, step, ranking, rank, value, positions))
     table = pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))
-    with atomic_write(out / "alignment.csv") as temporary:
-        table.to_csv(temporary, index=False, float_format="%.9g")
+    write_text(out / "alignment.csv", table.to_csv(index=False, float_format="%.9g"))
     job.write_manifest(out, inputs, [out / "alignment.csv"], model=model, seed=seed, draw=job.draw)

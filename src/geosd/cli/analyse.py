@@ -10,7 +10,7 @@ import pandas as pd
 
 from geosd.cli.job import Job
 from geosd.config.run_folders import RunRow, read_index
-from geosd.files import DamagedFileError, atomic_write, remake_hint, write_json
+from geosd.files import DamagedFileError, remake_hint, write_json, write_text
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import sample_tables, score_table, step_log_tables
 from geosd.scores.sample_tables import read_samples
@@ -33,8 +33,7 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     tables, inputs = analysed(rows, settings)
     inputs |= index
     for name, table in tables.items():
-        with atomic_write(out / f"{name}.csv") as temporary:
-            table.to_csv(temporary, index=False)
+        write_text(out / f"{name}.csv", table.to_csv(index=False))
     write_json(out / "metrics.json", score_table.accuracies_by_variant(tables["scores"]))
     written = [*(out / f"{name}.csv" for name in tables), out / "metrics.json"]
     job.write_manifest(out, inputs, written)

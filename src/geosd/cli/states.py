@@ -13,7 +13,7 @@ from torch import Tensor
 
 from geosd.cli.job import Job
 from geosd.evaluation.states import ProbeRollout, survey_states
-from geosd.files import atomic_write
+from geosd.files import write_text
 from geosd.json_lines import write_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import read_problems
@@ -79,8 +79,8 @@ def main(
     table["problem_id"] = [rollouts.problems[row].id for row in table["rollout"]]
     table["selected"] = most_uncertain(table["entropy"], table["rollout"])
     write_jsonl(out / "states.jsonl", _probe_rollouts(rollouts, table, ranked))
-    with atomic_write(out / "states.csv") as temporary:
-        table[list(COLUMNS["states"])].to_csv(temporary, index=False, float_format="%.9g")
+    text = table[list(COLUMNS["states"])].to_csv(index=False, float_format="%.9g")
+    write_text(out / "states.csv", text)
     written = [out / name for name in ("states.csv", "states.jsonl")]
     job.write_manifest(out, inputs, written, model=model)
 

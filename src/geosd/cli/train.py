@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from geosd.cli.job import Job, written_files
-from geosd.files import atomic_write, write_json
+from geosd.files import write_json, write_text
 from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
@@ -95,8 +95,7 @@ def main(
                 run.rollout_source.end()
         student = full_model(run.student)
         if ranks.is_main:
-            with atomic_write(out / "steps.csv") as temporary:
-                log.table().to_csv(temporary)
+            write_text(out / "steps.csv", log.table().to_csv())
             write_json(out / "settings.json", settings)
             prompt = run.encoding.text(run.encoding.student(run.problem_sampler.problems[0]))
             card = {"prompt": prompt, "limits": get_data_source(settings["source"]).limits}

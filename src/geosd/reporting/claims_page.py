@@ -13,7 +13,7 @@ import pandas as pd
 
 from geosd.claims.finding import ALL_MODELS, NOT_JUDGED, WORDS, Finding
 from geosd.claims.metrics import unit_of_metric
-from geosd.files import atomic_write, write_text
+from geosd.files import write_text
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy import COLUMNS
@@ -38,8 +38,7 @@ def write_ledger(
         findings = [replace(finding, study=study) for finding in findings]
     text, table = Path(folder) / f"{name}.md", Path(folder) / f"{name}.csv"
     write_text(text, ledger_markdown(findings, study, kind))
-    with atomic_write(table) as temporary:
-        ledger_frame(findings).to_csv(temporary, index=False)
+    write_text(table, ledger_frame(findings).to_csv(index=False))
     return [text, table]
 
 

@@ -16,7 +16,7 @@ from accelerate.tracking import GeneralTracker, get_available_trackers
 from dvclive import Live
 
 from geosd.dotted_keys import dotted_items
-from geosd.files import atomic_write, sync, write_json
+from geosd.files import sync, write_json, write_text
 from geosd.training.processes import process_state
 
 TRACKERS = ("tensorboard", "wandb", "trackio")
@@ -127,5 +127,4 @@ def _drop_from(path: Path, start: int) -> None:
     if not kept:
         path.unlink()
         return
-    with atomic_write(path) as temporary:
-        temporary.write_text("\n".join([head, *kept, ""]), encoding="utf-8")
+    write_text(path, "\n".join([head, *kept, ""]))
