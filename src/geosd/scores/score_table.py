@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -23,9 +22,6 @@ from geosd.scores.avg_and_pass_at_k import (
 )
 from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows
-
-if TYPE_CHECKING:  # the workflow reads the columns at each start, which must not load pandas
-    import pandas as pd
 
 OOD_AVERAGE = "ood_avg"
 POOL = "pool"
