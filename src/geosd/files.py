@@ -118,7 +118,10 @@ def sha256(path: Path | str) -> str:
     """
     path = Path(path)
     if path.is_dir():
-        members = sorted(m for m in path.rglob("*") if m.is_file() and not _is_temporary(m))
+        written = (
+            m for m in path.rglob("*") if not (m.name.startswith(".") and m.suffix == ".tmp")
+        )
+        members = sorted(m for m in written if m.is_file())
         lines = (f"{member.relative_to(path).as_posix()}\t{sha256(member)}\n" for member in members)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
     if not path.exists():
@@ -128,8 +131,3 @@ def sha256(path: Path | str) -> str:
         )
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _is_temporary(path: Path) -> bool:
-    """Whether `atomic_write` gave a file its name."""
-    return path.name.startswith(".") and path.suffix == ".tmp"
