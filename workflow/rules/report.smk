@@ -12,7 +12,7 @@ Make pages of what the report cannot show by itself: tables, verdicts, configura
 config["report"] = {
     "about": STUDY.overlay.about,
     "grid": list(STUDY.overlay.grid),
-    "methods": [name for name in STUDY.methods if name not in STUDY.candidates],
+    "methods": list(STUDY.overlay.methods),
     "models": list(STUDY.models),
     "seeds": list(STUDY.seeds),
     "outputs": list(STUDY.outputs),

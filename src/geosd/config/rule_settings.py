@@ -151,11 +151,8 @@ def _claims(study: Study, *_: Any) -> Settings:
         "privilege": sweep_points(study, "privilege"),
         "plane": sweep_points(study, "learning_rate", "steps"),
         "rates": {
-            model: {
-                variant: study.training(model, variant)["learning_rate"]
-                for variant in _trained_among(study, ("fwdkl", "geosd"))
-            }
-            for model in models
+            model: _only(rates, *_trained_among(study, ("fwdkl", "geosd")))
+            for model, rates in _learning_rates(study).items()
         },
         "ladder": models if study.overlay.kind == "ladder" else [],
         "costs": costs if study.overlay.claims_on_costs else None,
@@ -177,9 +174,8 @@ def configuration(study: Study, *_: Any) -> Settings:
 
 def _front_page(study: Study, *_: Any) -> Settings:
     """What the front page says of the study; candidates of a grid go without names there."""
-    methods = [name for name in study.methods if name not in study.candidates]
     head = {"about": study.overlay.about, "outputs": list(study.outputs)}
-    return {**head, **_runs(study, methods)}
+    return {**head, **_runs(study, study.overlay.methods)}
 
 
 def _output(spec: OutputSpec, study: Study, *_: Any) -> Settings:
@@ -207,13 +203,6 @@ def _trained_among(study: Study, variants: Iterable[str]) -> list[str]:
     return [variant for variant in variants if variant in study.trained]
 
 
-def _methods(study: Study, spec: OutputSpec) -> list[str]:
-    """Methods as the study lists them, without the candidates of its grids."""
-    if spec.trained:
-        return _trained_among(study, spec.trained)
-    return [name for name in study.methods if name not in study.candidates]
-
-
 def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     """All settings but those of the base models, which the paper takes as they are."""
     models: Settings = {}
@@ -229,7 +218,7 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     return {"runs": len(study.seeds), "data": data, "models": models}
 
 
-def _learning_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
+def _learning_rates(study: Study, *_: Any) -> dict[str, dict[str, float]]:
     """The learning rate of each variant that the study trains, by model.
 
     A grid may try other rates of a variant. Then this is the selected rate.
@@ -243,7 +232,10 @@ def _learning_rates(study: Study, _: OutputSpec) -> dict[str, dict[str, float]]:
 
 OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "models": lambda study, _: list(study.models),
-    "methods": _methods,
+    # As the study lists them, without the candidates of its grids.
+    "methods": lambda study, spec: (
+        _trained_among(study, spec.trained) if spec.trained else list(study.overlay.methods)
+    ),
     "candidates": lambda study, _: {
         name: variant for name, (variant, _) in study.candidates.items()
     },
