@@ -50,14 +50,6 @@ def paired_differences(gains: pd.DataFrame, reference: str) -> pd.DataFrame:
     """
     by_seed = gains.pivot(index="seed", columns="variant", values="gain")
     differences = by_seed.drop(columns=reference).sub(by_seed[reference], axis="index")
-    tests = {name: contrast([Group.of(differences[name])]) for name in differences}
-    corrected = holm([2 * min(test.p, 1 - test.p) for test in tests.values()])
-    return pd.DataFrame(
-        {
-            "difference": [test.difference for test in tests.values()],
-            "low": [test.low for test in tests.values()],
-            "high": [test.high for test in tests.values()],
-            "p": corrected,
-        },
-        index=pd.Index(tests, name="variant"),
-    )
+    tests = [contrast([Group.of(differences[name])]) for name in differences]
+    table = pd.DataFrame(tests, index=differences.columns)[["difference", "low", "high"]]
+    return table.assign(p=holm([2 * min(test.p, 1 - test.p) for test in tests]))
