@@ -154,9 +154,8 @@ def late_gain(run: Runs) -> Quantity:
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run)
         largest = 0 if table.empty else int(table["x"].max())
-        return values_by_seed(select_rows(table, x=largest)) - values_by_seed(
-            select_rows(table, x=largest // 4)
-        )
+        late, early = (values_by_seed(select_rows(table, x=k)) for k in (largest, largest // 4))
+        return late - early
 
     return _quantity("late_gain", run, read)
 
