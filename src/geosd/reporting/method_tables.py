@@ -94,14 +94,13 @@ def candidate_table(
     row_heading: str,
     columns: Sequence[Column],
     candidates: Iterable[tuple[str, str, Mapping[str, Cell]]],
-    remarks: tuple[str, ...] = (),
 ) -> Table:
     """Make a table of rows, each of a label, a block, and cells by their columns' keys."""
     rows = tuple(
         Row(label, kind, tuple(cells.get(column.key, Cell(None)) for column in columns))
         for label, kind, cells in candidates
     )
-    return Table(name, title, note, row_heading, tuple(columns), rows, remarks)
+    return Table(name, title, note, row_heading, tuple(columns), rows)
 
 
 def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODEL) -> str:

@@ -1,6 +1,7 @@
 """Gains over the dial from transfer to conflict, drawn and as tables (docs/transfer.md)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -101,7 +102,7 @@ def differences_table(choice: str, runs: pd.DataFrame) -> Table:
     remarks = (f"Primary: {_primary_tests(runs, (settings[0], settings[-1]))}.",)
     title = f"Differences to FwdKL over the dial, {choice}"
     columns = _columns("gain minus FwdKL's", settings)
-    return _table("differences", title, note, columns, cells, remarks)
+    return replace(_table("differences", title, note, columns, cells), remarks=remarks)
 
 
 def _columns(quantity: str, settings: Sequence[float]) -> list[Column]:
@@ -113,16 +114,11 @@ def _columns(quantity: str, settings: Sequence[float]) -> list[Column]:
 
 
 def _table(
-    kind: str,
-    title: str,
-    note: str,
-    columns: list[Column],
-    cells: Mapping[str, Mapping[str, Cell]],
-    remarks: tuple[str, ...] = (),
+    kind: str, title: str, note: str, columns: list[Column], cells: Mapping[str, Mapping[str, Cell]]
 ) -> Table:
     columns = sorted(columns, key=lambda column: column.group, reverse=True)  # OOD, then ID
     rows = ((method(v).label, method(v).kind, of_variant) for v, of_variant in cells.items())
-    return candidate_table(f"table_transfer_{kind}", title, note, "Method", columns, rows, remarks)
+    return candidate_table(f"table_transfer_{kind}", title, note, "Method", columns, rows)
 
 
 def _primary_tests(runs: pd.DataFrame, settings: Sequence[float]) -> str:
