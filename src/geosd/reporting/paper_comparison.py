@@ -8,7 +8,6 @@ from geosd.reporting.tables import MISSING, Cell, Column
 
 Numbers = Mapping[str, float | None]
 """Values by key of a `Quantity`; None, or no entry, where there is none."""
-DIFFERS = Column("differs", "differs from the paper")
 
 
 @dataclass(frozen=True)
@@ -36,17 +35,18 @@ class ComparedQuantity:
 
 
 def comparison_columns(quantities: Sequence[ComparedQuantity]) -> tuple[Column, ...]:
-    """Two columns for each compared quantity: computed here, and the paper's."""
-    return tuple(
+    """Two columns a compared quantity, computed here and the paper's; last, what differs."""
+    columns = [
         column
         for q in quantities
         for column in (Column(q.key, q.label, q.group), Column(f"{q.key}.paper", "paper", q.group))
-    )
+    ]
+    return (*columns, Column("differs", "differs from the paper", quantities[-1].group))
 
 
 def comparison_cells(
     quantities: Sequence[ComparedQuantity], computed: Numbers, published: Numbers
-) -> tuple[tuple[Cell, ...], Cell]:
+) -> tuple[Cell, ...]:
     """Two cells a compared quantity, and one that names those whose printed digits differ."""
     cells, labels = [], []
     for q in quantities:
@@ -54,6 +54,5 @@ def comparison_cells(
         cells.append(Cell(here, form=q.computed_form or q.published_form))
         cells.append(Cell(there, form=q.form_of(there)))
         labels += [] if q.agrees(here, there) else [q.label]
-    if all(published.get(q.key) is None for q in quantities):
-        return tuple(cells), Cell(MISSING)
-    return tuple(cells), Cell(", ".join(labels) or "none")
+    unknown = all(published.get(q.key) is None for q in quantities)
+    return (*cells, Cell(MISSING if unknown else ", ".join(labels) or "none"))

@@ -10,23 +10,12 @@ from geosd.models.architectures import (
     published_architectures,
 )
 from geosd.problems.search.documents import VOCABULARY
-from geosd.reporting.paper_comparison import (
-    DIFFERS,
-    ComparedQuantity,
-    comparison_cells,
-    comparison_columns,
-)
+from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells, comparison_columns
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 
 LABELS = {"layers": "L", "hidden": "d", "ffn": "d_ff", "heads": "heads", "kv_heads": "kv"}
 LABELS |= {"head": "h", "vocabulary": "V"}
 QUANTITIES = tuple(ComparedQuantity(key, label, "d") for key, label in LABELS.items())
-MORE = (
-    Column("parameters_millions", "N, millions"),
-    Column("tied", "tied"),
-    DIFFERS,
-    Column("stands_for", "stands for"),
-)
 
 
 def build(models: Sequence[str]) -> Table:
@@ -46,7 +35,9 @@ def build(models: Sequence[str]) -> Table:
         " norms included, a tied output head counted with the embedding. Ours are the released"
         " configurations. A small model stands for the paper's model of the same architecture."
     )
-    head = (*comparison_columns(QUANTITIES), *MORE)
+    *compared, differs = comparison_columns(QUANTITIES)
+    size = (Column("parameters_millions", "N, millions"), Column("tied", "tied"))
+    head = (*compared, *size, differs, Column("stands_for", "stands for"))
     return Table("table_architectures", "Model architectures", note, "Model", head, tuple(rows))
 
 
@@ -54,11 +45,6 @@ def _row(
     shape: Architecture, published: Mapping[str, int], kind: str, stands_for: str | None = None
 ) -> Row:
     computed = {q.key: getattr(shape, q.key) for q in QUANTITIES}
-    compared, differs = comparison_cells(QUANTITIES, computed, published)
-    more = (
-        Cell(shape.parameters / 1e6, form=".3f"),
-        Cell("yes" if shape.tied else "no"),
-        differs,
-        Cell(stands_for or MISSING),
-    )
-    return Row(shape.label, kind, (*compared, *more))
+    *compared, differs = comparison_cells(QUANTITIES, computed, published)
+    size = (Cell(shape.parameters / 1e6, form=".3f"), Cell("yes" if shape.tied else "no"))
+    return Row(shape.label, kind, (*compared, *size, differs, Cell(stands_for or MISSING)))

@@ -5,12 +5,7 @@ from typing import Any
 from geosd.claims.published import published
 from geosd.costs.memory_and_disk import GB, TrainingMemory, rounded_memory, training_memory
 from geosd.models.architectures import architecture
-from geosd.reporting.paper_comparison import (
-    DIFFERS,
-    ComparedQuantity,
-    comparison_cells,
-    comparison_columns,
-)
+from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells, comparison_columns
 from geosd.reporting.tables import Cell, Column, Row, Table
 
 QUANTITIES = (
@@ -22,7 +17,6 @@ QUANTITIES = (
 )
 GIVEN = (Column("parameters_billions", "N, billions"), Column("g", "g"), Column("dtype", "dtype"))
 MORE = (
-    DIFFERS,
     Column("snapshot.rounded", "ckpt, N rounded"),
     Column("total.rounded", "Total, terms rounded"),
     Column("kfac.shared", "K-FAC as built here"),
@@ -48,15 +42,15 @@ def build() -> Table:
 def _row(name: str, published_row: dict[str, Any]) -> Row:
     model, setting = architecture(name), (published_row["blocks"], published_row["storage"])
     separate, shared = (training_memory(model, *setting, share_inputs=s) for s in (False, True))
-    compared, differs = comparison_cells(QUANTITIES, memory_in_gb(separate), published_row)
+    compared = comparison_cells(QUANTITIES, memory_in_gb(separate), published_row)
     given = (
         Cell(model.parameters / 1e9, form=".3f"),
         Cell(published_row["blocks"], form="d"),
         Cell(published_row["storage"]),
     )
     rounded = [Cell(round(gb, 10)) for gb in rounded_memory(separate)]
-    more = (differs, *rounded, Cell(shared.kfac / GB, form=".2f"))
-    return Row(model.label, "", (*given, *compared, *more))
+    shared_kfac = Cell(shared.kfac / GB, form=".2f")
+    return Row(model.label, "", (*given, *compared, *rounded, shared_kfac))
 
 
 def memory_in_gb(state: TrainingMemory) -> dict[str, float]:

@@ -5,7 +5,6 @@ from geosd.costs.memory_and_disk import GB, STATE_BYTES, logits_bytes, training_
 from geosd.costs.update_operations import UpdateSize
 from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (
-    DIFFERS,
     ComparedQuantity,
     Numbers,
     comparison_cells,
@@ -52,9 +51,7 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
         f" less than {in_text['logits_gb']} GB."
     )
     title = f"Training memory of {model.label}"
-    return Table(
-        "table_memory", title, note, "Method", (*comparison_columns(QUANTITIES), DIFFERS), rows
-    )
+    return Table("table_memory", title, note, "Method", comparison_columns(QUANTITIES), rows)
 
 
 def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numbers:
@@ -66,5 +63,4 @@ def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numb
 
 
 def _row(label: str, computed: Numbers, published: Numbers) -> Row:
-    compared, differs = comparison_cells(QUANTITIES, computed, published)
-    return Row(label, "", (*compared, differs))
+    return Row(label, "", comparison_cells(QUANTITIES, computed, published))
