@@ -135,19 +135,9 @@ class KFAC:
 
     def _current(self) -> ObservedBatch:
         if self._observation is None and self._unobserved is None:
-            self._unobserved = self._observe()
+            with self.observe():
+                self._unobserved = self._observation
         return self._observation or self._unobserved
-
-    def _observe(
-        self,
-        mask: Tensor | None = None,
-        loss_terms: float | Tensor = 1,
-        seed: int = 0,
-        among: tuple[int, int] | None = None,
-    ) -> ObservedBatch:
-        terms = loss_terms if self.per_token else 1
-        named = seed_of("kfac", seed, self.steps)
-        return ObservedBatch(mask, terms, self.subsample, named, among)
 
     @contextmanager
     def observe(
@@ -174,7 +164,8 @@ class KFAC:
                 has): passes of one seed then draw together what a single pass over all would.
         """
         outer = self._observation
-        self._observation = self._observe(mask, loss_terms, seed, among)
+        terms, named = loss_terms if self.per_token else 1, seed_of("kfac", seed, self.steps)
+        self._observation = ObservedBatch(mask, terms, self.subsample, named, among)
         try:
             yield
         finally:
