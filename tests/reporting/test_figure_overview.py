@@ -30,7 +30,7 @@ def test_each_pull_is_the_norm_of_the_gradient_that_training_computes(name):
 
 def test_students_run_from_exclusion_to_agreement():
     p, q = overview.two_token_states(0.9)
-    along = overview.state_overlap(p, q)
+    along = np.sqrt(p * q).sum(-1)
     assert along[0] == pytest.approx(np.sqrt(0.1), abs=1e-3) and along[-1] == pytest.approx(1)
     assert (np.diff(along) > 0).all() and p.sum(-1) == pytest.approx(1)
 

@@ -49,14 +49,6 @@ WEIGHTS: Mapping[str, Weight] = MappingProxyType(
 """Weights w [..., V] in grad L = -sum_i w_i grad log p_i, of p and q [..., V]."""
 
 
-LINE_WIDTHS = {name: 1.7 if name == "geosd" else 1.1 for name in WEIGHTS}
-
-
-def state_overlap(p: Array, q: Array) -> Array:
-    """Overlap of two distributions [..., V]: sum_i sqrt(p_i q_i)."""
-    return np.sqrt(p * q).sum(-1)
-
-
 def state_pull(weight: Weight, p: Array, q: Array) -> Array:
     """Norm ||w - p sum_j w_j|| of the gradient at the logits; it ignores multiples of p in w."""
     w = weight(p, q)
@@ -76,10 +68,10 @@ def plot() -> Figure:
     figure = Figure(figsize=(figures.PAGE_IN, 2.0), layout="constrained")
     weights, norms, circle = figure.subplots(1, 3, width_ratios=(1.3, 0.9, 1.1))
     p, q = two_token_states(CERTAINTY)
-    overlap = state_overlap(p, q)
+    overlap = np.sqrt(p * q).sum(-1)
     ends = []
     for name, weight in WEIGHTS.items():
-        line = {"color": method(name).colour, "lw": LINE_WIDTHS[name]}
+        line = {"color": method(name).colour, "lw": 1.7 if name == "geosd" else 1.1}
         weights.plot(overlap, weight(p, q)[..., 0], **line)
         norms.plot(overlap, state_pull(weight, p, q), **line)
         ends.append((name, 1.0, weight(p, q)[-1, 0]))
@@ -126,14 +118,8 @@ def _circle(axes: Axes) -> None:
     angle = np.linspace(at["ckpt"], at["p"], 30)
     axes.plot(0.3 * np.cos(angle), 0.3 * np.sin(angle), color=ARC, lw=0.8)
     middle = (at["ckpt"] + at["p"]) / 2
-    axes.text(
-        0.37 * np.cos(middle),
-        0.37 * np.sin(middle),
-        "θ",
-        ha="center",
-        va="center",
-        color=ARC,
-    )
+    on_arc = np.array([np.cos(middle), np.sin(middle)])
+    axes.text(*(0.37 * on_arc), "θ", ha="center", va="center", color=ARC)
     for name, text, offset in (
         ("p", "student p", (2, 5)),
         ("q", "teacher q", (5, 2)),
@@ -154,5 +140,4 @@ def _circle(axes: Axes) -> None:
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         **formula,
     )
-    on_arc = (np.cos(middle), np.sin(middle))
     axes.annotate("Fisher-Rao = 2θ", on_arc, xytext=(8, 1), color=ARC, **formula)
