@@ -90,9 +90,7 @@ def _map(axes: Axes, runs: pd.DataFrame, benchmark: str) -> None:
         xticklabels=True,
         yticklabels=[short_rate(rate) for rate in table.index],
     )
-    axes.tick_params(length=0, labelsize=figures.SMALLEST_PT)
-    axes.tick_params(axis="y", labelrotation=0)
-    axes.tick_params(axis="x", labelrotation=0)
+    axes.tick_params(length=0, labelsize=figures.SMALLEST_PT, labelrotation=0)
 
 
 def _plane(axes: Axes, runs: pd.DataFrame) -> None:
