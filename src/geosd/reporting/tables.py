@@ -119,12 +119,8 @@ def ranked(table: Table) -> Table:
         for cells, value in zip(rows, values, strict=True):
             if value is not None and value in order[:2]:
                 cells[i] = replace(cells[i], rank="best" if value == order[0] else "second")
-    return replace(
-        table,
-        rows=tuple(
-            replace(row, cells=tuple(cells)) for row, cells in zip(table.rows, rows, strict=True)
-        ),
-    )
+    pairs = zip(table.rows, rows, strict=True)
+    return replace(table, rows=tuple(replace(row, cells=tuple(cells)) for row, cells in pairs))
 
 
 def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
@@ -156,9 +152,7 @@ def to_csv(table: Table) -> str:
     for row in table.rows:
         line = [row.label, row.kind]
         for cell, has in zip(row.cells, with_sd, strict=True):
-            line.append(_exact(cell.value))
-            if has:
-                line.append(_exact(cell.sd))
+            line += [_exact(cell.value), _exact(cell.sd)] if has else [_exact(cell.value)]
         writer.writerow(line)
     return out.getvalue()
 
