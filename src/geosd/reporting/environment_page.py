@@ -1,13 +1,16 @@
 """The page environment.md: code, machines and packages that made the numbers."""
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
+
+_filled = partial(fill, width=96)
 
 
 class StepManifest(NamedTuple):
@@ -117,7 +120,3 @@ def duration_in_words(seconds: float) -> str:
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.2f} GiB"
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(text, 96)
