@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, PrivateAttr, Tag, field_validator
 
@@ -166,10 +166,6 @@ class Params(Section):
         return self.resources.get(model, self.resources[DEFAULT])
 
 
-def _rate_or_rates(value: Any) -> str:
-    return "rates" if isinstance(value, Mapping) else "rate"
-
-
 class SelectedRates(Section):
     """The schema of a file of selected learning rates, which `make select-rates` writes."""
 
@@ -185,7 +181,7 @@ class SelectedRates(Section):
         Name,
         Annotated[
             Annotated[Rate, Tag("rate")] | Annotated[dict[Name, Rate], Tag("rates")],
-            Discriminator(_rate_or_rates),
+            Discriminator(lambda value: "rates" if isinstance(value, Mapping) else "rate"),
         ],
     ]
     """Model -> variant -> its rate; of a selection on one model, variant -> its rate on all."""
