@@ -87,17 +87,14 @@ def main(
 
 def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:
     """The rollouts with their selected positions, and the teacher's best tokens there."""
-    rows = []
-    for row, states in table.groupby("rollout", sort=True):
-        chosen = states[states["selected"]]
-        rows.append(
-            ProbeRollout(
-                problem_id=rollouts.problems[row].id,
-                student=tuple(rollouts.student_prompts[row]),
-                teacher=tuple(rollouts.teacher_prompts[row]),
-                response=tuple(rollouts.responses[row]),
-                selected=tuple(chosen["position"].tolist()),
-                ranked=tuple(map(tuple, ranked[chosen.index.tolist()].tolist())),
-            )
+    return [
+        ProbeRollout(
+            problem_id=rollouts.problems[row].id,
+            student=tuple(rollouts.student_prompts[row]),
+            teacher=tuple(rollouts.teacher_prompts[row]),
+            response=tuple(rollouts.responses[row]),
+            selected=tuple(chosen["position"].tolist()),
+            ranked=tuple(map(tuple, ranked[chosen.index.tolist()].tolist())),
         )
-    return rows
+        for row, chosen in table[table["selected"]].groupby("rollout", sort=True)
+    ]
