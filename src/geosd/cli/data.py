@@ -12,8 +12,6 @@ from geosd.json_lines import write_jsonl
 from geosd.problems.dataset_download import fetch_file, load_catalogue
 from geosd.problems.sources import get_data_source
 
-SELECTION = ("select_train", "select_validation")
-
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Draw the problems of a study: the data files and their card."""
@@ -22,7 +20,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     source = get_data_source(settings["source"])
     splits = source.prepare(settings)
     files = {"train": splits.train, "test": splits.test}
-    for name in SELECTION:
+    for name in ("select_train", "select_validation"):
         files[name] = tuple(p for p in splits.select if p.benchmark == name)
     for name, problems in files.items():
         write_jsonl(out / f"{name}.jsonl", problems)
