@@ -77,7 +77,7 @@ def test_a_snapshot_is_the_weights_and_the_measurement_that_a_run_of_that_many_s
     short = run_to_end(tiny, settings | {"steps": 4}, tmp_path / "short")
     save_weights(short, tmp_path / "expected")
     assert kept(tmp_path / "kept")["step_4.safetensors"] == (tmp_path / "expected").read_bytes()
-    measured = json.loads(Snapshots(tmp_path / "kept").measured_path(4).read_text())
+    measured = json.loads((tmp_path / "kept/step_4.json").read_text())
     header, *_, last = (tmp_path / "short/steps.csv").read_text().splitlines()
     logged = dict(zip(header.split(","), last.split(","), strict=True))
     written = {"step": "4", **{name: repr(value) for name, value in measured.items()}}

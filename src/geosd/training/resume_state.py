@@ -164,10 +164,6 @@ class Snapshots:
         """The file of the weights after `step` updates."""
         return self.folder / f"step_{step}.safetensors"
 
-    def measured_path(self, step: int) -> Path:
-        """The file of the measurement after `step` updates."""
-        return self.folder / f"step_{step}.json"
-
     def complete_until(self, step: int) -> bool:
         """Whether all snapshots due after `step` updates exist."""
         return all(self.path(due).exists() for due in self.steps if due <= step)
@@ -179,5 +175,5 @@ class Snapshots:
 
     def save(self, step: int, student: nn.Module, measured: dict[str, float]) -> None:
         """Save the measurement and the weights after `step` updates, in this order."""
-        write_json(self.measured_path(step), measured)
+        write_json(self.path(step).with_suffix(".json"), measured)
         save_weights(student, self.path(step), self.storage)
