@@ -36,12 +36,8 @@ HELD = {
 }
 """Steps that the module of another name holds: step -> module."""
 READS = {
-    "data": ("source",),
-    "pool": ("source",),
-    "states": ("source",),
+    **dict.fromkeys(("data", "pool", "states", "evaluate", "evaluate_pi_0"), ("source",)),
     "train": ("objective", "source"),
-    "evaluate": ("source",),
-    "evaluate_pi_0": ("source",),
 }
 """Steps that find modules by name, and the settings that name them."""
 ENGINES = {name: f"geosd.sampling.{name}_" for name in ("transformers", "vllm")}

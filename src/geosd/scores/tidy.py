@@ -58,10 +58,7 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
 """File name without `.csv` -> column -> type, in the order of the columns."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
-    "scores": ("value",),
-    "habits": ("value",),
-    "drift": ("value",),
-    "drift_over_steps": ("value",),
+    **dict.fromkeys(("scores", "habits", "drift", "drift_over_steps"), ("value",)),
     "training_curves": ("value",),
     "consensus": ("problems", "value"),
     "alignment": ("mass", "positions"),
