@@ -77,16 +77,11 @@ def judge_claims(
     findings: list[Finding] = []
     for claim in claims:
         rows = [_measure(claim, *of, evidence) for of in _models(claim, models, evidence)]
-        of_models = [i for i, row in enumerate(rows) if row.model != ALL_MODELS]
-        alphas = dict.fromkeys(range(len(rows)), ALPHA)
+        judged = {i: row for i, row in enumerate(rows) if isinstance(row, JudgedClaim)}
+        alphas = dict.fromkeys(judged, ALPHA)
         if claim.primary:
-            alphas |= _holm_levels(
-                {i: rows[i] for i in of_models if isinstance(rows[i], JudgedClaim)}
-            )
-        findings += [
-            row.finding(alphas[i]) if isinstance(row, JudgedClaim) else row
-            for i, row in enumerate(rows)
-        ]
+            alphas |= _holm_levels({i: row for i, row in judged.items() if row.model != ALL_MODELS})
+        findings += [row.finding(alphas[i]) if i in judged else row for i, row in enumerate(rows)]
     return findings
 
 
