@@ -44,9 +44,9 @@ if not Path("workflow/scripts/launch.py").exists():
 PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
 config.setdefault("study", PARAMS.study)
 
-SITE = Path("profiles/slurm/site.yaml")
+SITE_FILE = Path("profiles/slurm/site.yaml")
+SITE = safe_load(SITE_FILE.read_text())
 STUDY = resolve(PARAMS, config["study"])
-MAX_MINUTES = safe_load(SITE.read_text())["max_minutes"]
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
 
@@ -86,18 +86,11 @@ wildcard_constraints:
 # As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
 # A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
 # slower than one.
-os.environ |= {
-    "OMP_WAIT_POLICY": "passive",
-    # `python` is the interpreter that runs Snakemake, whether or not its venv is activated, and
-    # `sbatch` is ours, which calls SLURM's.
-    "PATH": os.pathsep.join(
-        [
-            str(Path("workflow/slurm/bin").resolve()),
-            str(Path(sys.executable).parent),
-            os.getenv("PATH", os.defpath),
-        ]
-    ),
-}
+os.environ["OMP_WAIT_POLICY"] = "passive"
+# `python` is the interpreter that runs Snakemake, whether or not its venv is activated, and `sbatch`
+# is ours, which calls SLURM's.
+PROGRAMS = (Path("workflow/slurm/bin").resolve(), Path(sys.executable).parent)
+os.environ["PATH"] = os.pathsep.join([*map(str, PROGRAMS), os.getenv("PATH", os.defpath)])
 
 if not {"study"} <= config.keys() <= {"study", "allow_missing"}:
     raise ValueError(
@@ -191,13 +184,13 @@ def requested(rule, amount, factor=1):
 
     def of_attempt(wildcards, attempt):
         job = PARAMS.resources_of(wildcards.model).job(rule)
-        value, limits = getattr(job, amount), {"minutes": MAX_MINUTES}
-        retry = min(3, max(0, attempt - job.pieces(MAX_MINUTES)))
+        value, limits = getattr(job, amount), {"minutes": SITE["max_minutes"]}
+        retry = min(3, max(0, attempt - job.pieces(SITE["max_minutes"])))
         if factor > 1 and retry:
             gpus = job.gpus_per_node if rule == "train" else job.gpus
-            first = min(job.minutes, MAX_MINUTES)
+            first = min(job.minutes, SITE["max_minutes"])
             most = most_requested(gpus, job.mem_mb, first)
-            limits = {**most, "minutes": min(MAX_MINUTES, most["minutes"])}
+            limits = {**most, "minutes": min(SITE["max_minutes"], most["minutes"])}
         return min(value * factor**retry, limits[amount]) if amount in limits else value
 
     return of_attempt
@@ -211,7 +204,7 @@ def most_requested(gpus, mem_mb, minutes):
     """
     from snakemake_executor_plugin_slurm.partitions import read_partition_file  # takes a second
 
-    limits = [each.limits for each in read_partition_file(SITE)]
+    limits = [each.limits for each in read_partition_file(SITE_FILE)]
     fitting = [
         (each.max_runtime, each.max_mem_mb)
         for each in limits
@@ -239,9 +232,8 @@ def share_of_cores(rule):
 
 def gpu_model(rule):
     """Resource function: the site's type of GPU, where a rule's job requests a GPU."""
-    site = safe_load(SITE.read_text())
     return lambda wildcards, attempt=1: (
-        site["gpu_model"] if PARAMS.resources_of(wildcards.model).job(rule).gpus else None
+        SITE["gpu_model"] if PARAMS.resources_of(wildcards.model).job(rule).gpus else None
     )
 
 

@@ -29,13 +29,8 @@ TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
 
 # A study may show what no run enters; its environment must not ask for runs either.
 SCORED = any(set(rules.analyse.output) & set(getattr(rules, s).input) for s in STUDY.outputs)
-MANIFESTS = [
-    f"{folder}/manifest.json"
-    for folder in dict.fromkeys(
-        getattr(row, step) for step in ("base", "train", "evaluate") for row in ROWS
-    )
-    if folder
-]
+RUN_FOLDERS = [getattr(row, step) for step in ("base", "train", "evaluate") for row in ROWS]
+MANIFESTS = [f"{folder}/manifest.json" for folder in dict.fromkeys(RUN_FOLDERS) if folder]
 TIDY_READ = FOLDERS.tidy_shown()
 
 
