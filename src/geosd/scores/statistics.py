@@ -134,9 +134,9 @@ FEWEST_FOR_INTERVAL = 4
 
 
 def student_interval(values: Iterable[float]) -> tuple[float, float]:
-    """95 % confidence interval of a mean over runs (Student's t), an `errorbar` of seaborn.
+    """95 % confidence interval of a mean over runs, by Student's t.
 
-    It is the mean twice where no spread is known. Errors are those of `Group.of`.
+    seaborn takes it as `errorbar`. It is the mean twice where no spread is known. Errors are those of `Group.of`.
     """
     runs = Group.of(values)
     test = contrast([runs])
@@ -189,7 +189,7 @@ def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
 
 
 def independent_values(runs: pd.DataFrame, *values: str) -> pd.DataFrame:
-    """What intervals are taken over: means of columns `values` over the runs of each base model.
+    """Values that are independent: means of columns `values` over the runs of each base model.
 
     With a single base model the runs are returned. The column `unit` replaces `seed` and `draw`: it
     has the draw, or the seed of a run. Rows with the same other columns are averaged.
