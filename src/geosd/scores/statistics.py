@@ -136,7 +136,8 @@ FEWEST_FOR_INTERVAL = 4
 def student_interval(values: Iterable[float]) -> tuple[float, float]:
     """95 % confidence interval of a mean over runs, by Student's t.
 
-    seaborn takes it as `errorbar`. It is the mean twice where no spread is known. Errors are those of `Group.of`.
+    seaborn takes it as `errorbar`. It is the mean twice where no spread is known. Errors are those
+    of `Group.of`.
     """
     runs = Group.of(values)
     test = contrast([runs])
