@@ -9,13 +9,14 @@ import pytest
 import yaml
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.checks import (
+from geosd.prerequisites.checks import check_local_gpus
+from geosd.prerequisites.slurm import (
+    Request,
+    Site,
     check_clock,
     check_job_gpus,
-    check_local_gpus,
     check_shared_folder,
 )
-from geosd.prerequisites.slurm import Request, Site
 
 SITE = Site(None, "h100", 8, 10, 2, 20, 1440, {"cpu": {"max_runtime": 1440}, "gpu": {"max_gpu": 4}})
 TRAIN = Request(3, 384000, 1440, 1)

@@ -14,7 +14,7 @@ import yaml
 from study import SITE
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.checks import check_clock, check_job_gpus, check_shared_folder
+from geosd.prerequisites.slurm import check_clock, check_job_gpus, check_shared_folder
 
 SMALL = slurm.Request(gpus=0, mem_mb=1000, minutes=5, threads=1)
 

@@ -246,7 +246,7 @@ def test_a_file_that_is_not_the_published_one_is_made_again(clone):
 
 INSTALL = """
 import gzip, json
-from geosd.cli.publish import records_file
+from geosd.provenance.workflow_records import records_file
 from geosd.provenance.workflow_records import install_records
 published = json.loads(gzip.decompress(records_file("quick").read_bytes()))
 outputs = published["outputs"]

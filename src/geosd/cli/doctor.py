@@ -193,9 +193,9 @@ def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> It
         yield Check(f"a node of {name}", "unknown", found, cure)
         return
     if request.gpus:
-        yield checks.check_job_gpus(name, request.gpus, seen)
-    yield checks.check_shared_folder(name, seen, text)
-    yield checks.check_clock(name, seen)
+        yield slurm.check_job_gpus(name, request.gpus, seen)
+    yield slurm.check_shared_folder(name, seen, text)
+    yield slurm.check_clock(name, seen)
 
 
 def bytes_below(folders: Iterable[Path]) -> int:

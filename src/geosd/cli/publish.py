@@ -27,10 +27,14 @@ from dvc.repo import Repo
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import write_text
-from geosd.provenance.workflow_records import collect_records, install_records
+from geosd.provenance.workflow_records import (
+    PUBLISHED,
+    collect_records,
+    install_records,
+    records_file,
+)
 from geosd.reporting.shipping import MANIFEST
 
-PUBLISHED = Path("published")
 PIPELINE = "dvc.yaml"
 FIRST = "quick"  # its pipeline is the one in the root
 CHECK = "check"  # the stage of a pipeline that makes no result
@@ -123,11 +127,6 @@ def write_pointer(folder: Path) -> Path:
         root = os.path.relpath(".", path.parent)
         write_text(path, yaml.safe_dump({"wdir": root, "outs": [{"path": str(folder)}]}))
     return path
-
-
-def records_file(study: str) -> Path:
-    """The file in git, beside what DVC keeps, with Snakemake's records of a published study."""
-    return PUBLISHED / f"{study}.json.gz"
 
 
 def main(study: str) -> None:

@@ -6,7 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -16,8 +16,6 @@ TB = 1e12
 TIMEOUT_S = 10.0
 SHOWN = 5
 """Packages that a line names; it counts the others."""
-CLOCK_S = 2.0
-"""Seconds by which a node's clock may differ: Snakemake compares times of files."""
 
 
 class Check(NamedTuple):
@@ -220,34 +218,3 @@ def check_local_gpus(requested: int, visible: int) -> Check:
     found = f"this machine shows {visible}; the largest job asks for {requested}"
     cure = "run the study on a cluster, `snakemake --profile slurm`: docs/cluster.md"
     return Check.of("GPUs", visible >= requested, found, cure)
-
-
-def check_shared_folder(partition: str, report: Mapping[str, Any], text: str) -> Check:
-    """Whether a node reads in the project's folder what this machine wrote there."""
-    same = report["text"] == text
-    found = f"{report['host']} {'reads' if same else 'does not see'} what this machine wrote"
-    cure = "clone onto a file system that all nodes mount under the same path"
-    return Check.of(f"shared folder on {partition}", same, found, cure)
-
-
-def check_clock(partition: str, report: Mapping[str, Any]) -> Check:
-    """Compare a node's clock with this machine's: it must lie between request and answer."""
-    early, late = report["asked_at"] - report["time"], report["time"] - report["told_at"]
-    difference = max(early, late, 0.0)
-    found = f"{report['host']} differs by {difference:.1f} s at least"
-    cure = "ask the cluster's administrators for one time on all nodes (NTP, chrony)"
-    return Check.of(f"clock on {partition}", difference <= CLOCK_S, found, cure)
-
-
-def check_job_gpus(partition: str, requested: int, report: Mapping[str, Any]) -> Check:
-    """Compare the GPUs that `node_report` saw in a job of a partition with those asked for."""
-    subject, usable = f"GPUs of a job of {partition}", report["torch"]
-    found = f"{report['host']} shows {report['gpus']} of {requested}"
-    if report["gpus"] != requested:
-        cure = "compare profiles/slurm/site.yaml with `sinfo -o '%P %G'`"
-        return Check(subject, "missing", found, cure)
-    if usable is not None and len(usable) < requested:
-        cure = "torch is built for a newer driver, or `nvidia-smi` fails on the node too"
-        return Check(subject, "missing", f"{found}; torch can use {len(usable)}", cure)
-    names = ", ".join(sorted(set(usable or [])))
-    return Check(subject, "ok", found + (f": {names}" if names else ""))

@@ -17,6 +17,8 @@ from geosd.prerequisites.checks import Check
 
 WAIT_S = 60
 """Seconds that a job of a check may wait for a node."""
+CLOCK_S = 2.0
+"""Seconds by which a node's clock may differ: Snakemake compares times of files."""
 
 
 class Request(NamedTuple):
@@ -190,3 +192,34 @@ def report_of_node(
     if done.returncode or not printed:
         return None, " ".join(done.stderr.split())
     return {**json.loads(printed[-1]), "asked_at": asked_at, "told_at": time.time()}, ""
+
+
+def check_shared_folder(partition: str, report: Mapping[str, Any], text: str) -> Check:
+    """Whether a node reads in the project's folder what this machine wrote there."""
+    same = report["text"] == text
+    found = f"{report['host']} {'reads' if same else 'does not see'} what this machine wrote"
+    cure = "clone onto a file system that all nodes mount under the same path"
+    return Check.of(f"shared folder on {partition}", same, found, cure)
+
+
+def check_clock(partition: str, report: Mapping[str, Any]) -> Check:
+    """Compare a node's clock with this machine's: it must lie between request and answer."""
+    early, late = report["asked_at"] - report["time"], report["time"] - report["told_at"]
+    difference = max(early, late, 0.0)
+    found = f"{report['host']} differs by {difference:.1f} s at least"
+    cure = "ask the cluster's administrators for one time on all nodes (NTP, chrony)"
+    return Check.of(f"clock on {partition}", difference <= CLOCK_S, found, cure)
+
+
+def check_job_gpus(partition: str, requested: int, report: Mapping[str, Any]) -> Check:
+    """Compare the GPUs that `node_report` saw in a job of a partition with those asked for."""
+    subject, usable = f"GPUs of a job of {partition}", report["torch"]
+    found = f"{report['host']} shows {report['gpus']} of {requested}"
+    if report["gpus"] != requested:
+        cure = "compare profiles/slurm/site.yaml with `sinfo -o '%P %G'`"
+        return Check(subject, "missing", found, cure)
+    if usable is not None and len(usable) < requested:
+        cure = "torch is built for a newer driver, or `nvidia-smi` fails on the node too"
+        return Check(subject, "missing", f"{found}; torch can use {len(usable)}", cure)
+    names = ", ".join(sorted(set(usable or [])))
+    return Check(subject, "ok", found + (f": {names}" if names else ""))

@@ -77,7 +77,7 @@ def digest(files: Mapping[str, str | None]) -> str | None:
 def code_version(
     step: str, settings: Mapping[str, Any], begun_with: Mapping[str, str | None] | None = None
 ) -> dict[str, Any]:
-    """A manifest's `code`: the package's version, the commit, and the files behind the step.
+    """The package's version, the commit, and the digests of the files of code behind a step.
 
     `begun_with` are the step's `code_hashes` when it began. Commit and `dirty`, whether the sources
     differ from it, are None without git or history: a run must not fail for want of a label. The

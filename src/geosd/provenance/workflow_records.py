@@ -16,6 +16,9 @@ RECORDS = Path(".snakemake/metadata")
 _DIGEST = re.compile(r"'code-[0-9a-f]+'")
 """How a record has a digest of code among its params."""
 
+PUBLISHED = Path("published")
+"""Where git keeps what names the published studies."""
+
 
 def record_path(output: str) -> Path:
     """Where Snakemake keeps its record of an output: base64, cut to what a file's name may hold."""
@@ -111,3 +114,8 @@ def _write(path: Path, text: str) -> None:
     """Write a file, and the folders above it; of thousands not one is waited for."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def records_file(study: str) -> Path:
+    """The file in git, beside what DVC keeps, with Snakemake's records of a published study."""
+    return PUBLISHED / f"{study}.json.gz"
