@@ -41,7 +41,9 @@ SECTIONS: dict[str, dict[str, Any]] = {
 SNAPSHOTS = [1, 3]
 
 MOST_TENSOR_PARALLEL = 2
-GPUS_OF_A_NODE = 4
+# The cluster that `make rehearse` starts.
+NODES, GPUS_OF_A_NODE, MEGABYTES_OF_A_NODE = 3, 4, 7000
+LIMITS = {"max_runtime": 1440, "max_mem_mb": MEGABYTES_OF_A_NODE}
 SITE: dict[str, Any] = {
     "account": None,
     "gpu_model": "h100",
@@ -50,14 +52,10 @@ SITE: dict[str, Any] = {
     "trainings": 2,
     "max_minutes": 1440,
     "check_seconds": 2,
-    "partitions": {
-        "cpu": {"max_runtime": 1440},
-        "gpu": {"max_runtime": 1440, "max_gpu": GPUS_OF_A_NODE},
-    },
+    "partitions": {"cpu": LIMITS, "gpu": {**LIMITS, "max_gpu": GPUS_OF_A_NODE}},
 }
 
 
-NODES, MEGABYTES_OF_A_NODE = 3, 7000  # of the cluster that `make rehearse` starts
 BOUNDS = {
     "jobs": SITE["jobs"],
     "trainings": SITE["trainings"],
