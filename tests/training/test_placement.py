@@ -5,6 +5,7 @@ Run as a program, this file is what each of two processes does: one trains, one 
 
 import json
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from geosd.sampling.sampler import SamplingParams
 from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
-from geosd.training.processes import end_process, init_processes
+from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
@@ -107,6 +108,34 @@ def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, setti
     assert sampler.sample(prompts, sampling, 0) == expected
     assert reported == {i: c for i, c in enumerate(expected) if c.finish == "stop"}
     assert 0 < passes[-1]  # some were reported before the last token was sampled
+
+
+class AbsentRanks(Ranks):
+    """Ranks of which the others never come: a broadcast lasts until `released`."""
+
+    released = threading.Event()
+
+    def broadcast(self, make):
+        """Wait for the others, then end the rounds."""
+        make()
+        self.released.wait(60)
+        return []
+
+
+def test_a_sampler_that_fails_waits_for_no_other_process(tiny, settings):
+    """An engine without memory ended, and its worker's two processes waited for each other."""
+    worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
+    worker.scorer.ranks = AbsentRanks()
+
+    def fails(*_):
+        raise RuntimeError("no memory for the engine")
+
+    worker.local.sampler.sample = fails
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match="no memory for the engine"):
+        worker.sample_and_score(0, ["anchor"])
+    assert time.monotonic() - began < 30
+    AbsentRanks.released.set()
 
 
 @pytest.mark.slow

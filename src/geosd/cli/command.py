@@ -13,6 +13,7 @@ import importlib
 import os
 import sys
 import textwrap
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def main() -> None:
     """Run the program that the command line names.
 
     Raises:
-        SystemExit: With the program's status, or with the words of an error that has a hint.
+        SystemExit: With the program's status; 1 after an error with a hint, whose words are shown.
     """
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
@@ -82,10 +83,14 @@ def _called(program: Any, name: str, words: list[str]) -> Any:
     except PreemptionError as preemption:
         print(preemption, file=sys.stderr)
         return EXIT_CODE
-    except (OSError, ValueError) as error:
-        if "\nHint: " not in str(error):
+    except Exception as error:
+        if isinstance(error, (OSError, ValueError)) and "\nHint: " in str(error):
+            print(error, file=sys.stderr)
+        elif "RANK" in os.environ:  # not raised: the interpreter's end would wait for all threads
+            traceback.print_exc()
+        else:
             raise
-        sys.exit(str(error))
+        return 1
 
 
 def place(name: str) -> tuple[str, str]:

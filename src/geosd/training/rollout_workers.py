@@ -86,17 +86,22 @@ class ResponseScorer:
     def in_thread(
         self, names: Collection[str]
     ) -> Iterator[queue.SimpleQueue[FinishedResponse | None]]:
-        """A queue of responses that a thread scores; at the end of the context all are scored."""
+        """A queue of responses that a thread scores; at the end of the context all are scored.
+
+        An error in the context does not wait for the thread, whose rounds the other processes may
+        never join: they gather weights for a sampler that has failed.
+        """
         waiting: queue.SimpleQueue[FinishedResponse | None] = queue.SimpleQueue()
         cuda = self.device.type == "cuda"  # a thread begins on the first device
         start = partial(torch.cuda.set_device, self.device) if cuda else None
-        with ThreadPoolExecutor(1, initializer=start) as pool:
-            rounds = pool.submit(self.rounds, names, waiting)
-            try:
-                yield waiting
-            finally:
-                waiting.put(None)
-                rounds.result()
+        pool = ThreadPoolExecutor(1, initializer=start)
+        rounds = pool.submit(self.rounds, names, waiting)
+        pool.shutdown(wait=False)  # it takes nothing more, and the thread ends with its work
+        try:
+            yield waiting
+        finally:
+            waiting.put(None)
+        rounds.result()
 
     def _next(self, waiting: queue.SimpleQueue[FinishedResponse | None]) -> list[FinishedResponse]:
         """The responses of a round, at most one a process; none at the end."""
