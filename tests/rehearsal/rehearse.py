@@ -163,8 +163,9 @@ def main() -> None:
     print(rules.to_markdown(), flush=True)
     skipped = skipped_steps(project)
     assert not skipped, f"these trainings skipped steps: {skipped}"
-    killed = run_again(project)
     again = reproduce(project)
+    # Last: it makes anew what study paper shares, whose pages are older then.
+    killed = run_again(project)
     outcome = {
         "engine": given.engine,
         "cores": os.cpu_count(),
