@@ -10,10 +10,10 @@ from transformers import GenerationConfig
 
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding
+from geosd.problems.grading import judge_response
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.records import Problem
 from geosd.problems.sources.dapo_math import INSTRUCTION, DapoMath
-from geosd.sampling.graded_sampler import judge_response
 
 FAMILIES = ("qwen3", "deepseek_r1_distill_llama_8b", "olmo3_7b_think")
 SOLUTION = "<think>\nOne plus one. That is two.\n</think>\n\nThe answer is $\\boxed{2}$."

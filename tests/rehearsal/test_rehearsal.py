@@ -15,9 +15,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from geosd.cli.snakemake_runs import PlannedJob
 from geosd.config import load, resolve
+from geosd.problems.grading import judge_response
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.sampling.graded_sampler import judge_response
 
 VOCABULARY = 4000
 

@@ -1,15 +1,12 @@
 """The paper's published numbers, transcribed in `published.yaml`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
-import pandas as pd
 import yaml
-
-from geosd.scores.score_table import ID, OOD_AVERAGE
 
 BASELINES = ("sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip")
 """The methods that the paper compares GeoSD with."""
@@ -72,16 +69,3 @@ def published_number(
     if value is None:
         return None
     return PublishedNumber(value, None, None, published()["ablation"]["label"])
-
-
-def published_gains(model: str, variants: Sequence[str]) -> pd.DataFrame:
-    """The paper's gains of the family that a model stands for: `variant`, `id`, `ood_avg`."""
-    rows = []
-    for name in variants:
-        own, base = (
-            [published_number(paper_family(model), v, at) for at in (ID, OOD_AVERAGE)]
-            for v in (name, "pi_0")
-        )
-        if None not in (*own, *base):
-            rows.append((name, *(a.mean - b.mean for a, b in zip(own, base, strict=True))))
-    return pd.DataFrame(rows, columns=["variant", ID, OOD_AVERAGE])

@@ -23,7 +23,7 @@ from geosd.models.released_models import (
 )
 from geosd.models.shipped_base_models import check_files, is_shipped
 from geosd.provenance.checkpoint_files import hashes_of_checkpoint
-from geosd.provenance.identity import computed_by
+from geosd.provenance.manifest import computed_by
 from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState
 

@@ -26,11 +26,11 @@ from geosd.cli.ship import redraw, write_shipped
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RESULTS, RunFolders, read_index
 from geosd.files import DamagedFileError, atomic_write, sha256
+from geosd.problems.grading import judge_response
 from geosd.problems.records import read_problems
 from geosd.problems.sources import encoding_of, get_data_source
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.reporting import shipping
-from geosd.sampling.graded_sampler import judge_response
 from geosd.scores.sample_tables import read_samples
 from geosd.scores.score_table import Run
 from geosd.scores.tidy import read_tidy

@@ -151,7 +151,7 @@ def _disk(study: Study, site: slurm.Site) -> Iterator[Check]:
     if not parts:
         return
     planned = sum(part.bytes for part in parts)
-    written = checks.bytes_below(map(Path, RunFolders(study).shared()))
+    written = bytes_below(map(Path, RunFolders(study).shared()))
     folder = Path(RESULTS) if Path(RESULTS).exists() else Path.cwd()
     yield checks.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
 

@@ -18,11 +18,10 @@ from tqdm import tqdm
 from geosd.files import DamagedFileError, atomic_write
 from geosd.json_lines import DamagedLineError
 from geosd.problems import sample_formats
-from geosd.problems.grading import Verdict, reason_counts
+from geosd.problems.grading import Verdict, judge_response, reason_counts
 from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.typed_grader import LIMIT_SECONDS, TypedGrader, grade_response
 from geosd.problems.records import Problem, read_problems
-from geosd.sampling.graded_sampler import judge_response
 
 MOST_SHOWN = 20
 """Disagreements that the terminal lists; the rows have all."""

@@ -8,8 +8,7 @@ from typing import Any
 from geosd.config import load, resolve, settings
 from geosd.files import remove_leftovers, sha256
 from geosd.provenance.code import code_hashes
-from geosd.provenance.identity import computed_by
-from geosd.provenance.manifest import MANIFEST, manifest, write_manifest
+from geosd.provenance.manifest import MANIFEST, computed_by, manifest, write_manifest
 from geosd.provenance.proof import MODEL_CARD
 
 

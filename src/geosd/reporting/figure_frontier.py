@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from geosd.claims.published import published_gains
+from geosd.claims.published import paper_family, published_number
 from geosd.reporting import figures
 from geosd.reporting.id_ood_plane import frame_of, plane
 from geosd.reporting.method_style import BACKGROUND, EMPHASIZED, method, ordered
@@ -21,12 +21,25 @@ ACROSS = 3
 """Models side by side."""
 
 
+def published_gains(model: str) -> pd.DataFrame:
+    """The paper's gains of the family that a model stands for: `variant`, `id`, `ood_avg`."""
+    rows = []
+    for name in NAMED:
+        own, base = (
+            [published_number(paper_family(model), v, at) for at in (ID, OOD_AVERAGE)]
+            for v in (name, "pi_0")
+        )
+        if None not in (*own, *base):
+            rows.append((name, *(a.mean - b.mean for a, b in zip(own, base, strict=True))))
+    return pd.DataFrame(rows, columns=["variant", ID, OOD_AVERAGE])
+
+
 @figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_frontier`: OOD gain against ID gain of every method, beside the paper's."""
     points = [{"run": v, "variant": v} for v in ordered(methods) if v != "pi_0"]
     gains = {m: independent_values(sweep_gains(scores, m, points), ID, OOD_AVERAGE) for m in models}
-    published = {model: published_gains(model, NAMED) for model in models}
+    published = {model: published_gains(model) for model in models}
     low, high = frame_of(pd.concat([*gains.values(), *published.values()]), math.inf)
     down = math.ceil(len(models) / ACROSS)
     figure = figures.figure_of(models, 0.5 + 1.85 * down)

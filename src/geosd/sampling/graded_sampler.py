@@ -17,7 +17,7 @@ from torch import nn
 from geosd.models.load_and_save import load_tokenizer
 from geosd.preemption import PreemptionError, catch_sigterm
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import Grader, Verdict
+from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import Problem, Sample
 from geosd.problems.sources import DataSource, encoding_of, get_data_source
 from geosd.sampling.broken_logits import named_problems
@@ -139,21 +139,3 @@ def open_checkpoint(
     engine = resolve_engine(settings["rollout"])
     sampler = build_sampler(engine, folder, encoding, model, progress=progress)
     return OpenedCheckpoint(source, encoding, sampler, engine["precision"])
-
-
-def judge_response(
-    response: str,
-    gold: str,
-    grade: Callable[[str, str], Verdict],
-    *,
-    truncated: bool,
-    opened_thought: bool = False,
-) -> Verdict:
-    """A grader's verdict on a response; where the cap ended it, it has no answer, whatever it says.
-
-    After a prompt that ended in `<think>` (`opened_thought`) it begins inside a thought. Source:
-    the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
-    """
-    if truncated:
-        return Verdict(None, False, "truncated")
-    return grade("<think>" * opened_thought + response, gold)

@@ -8,9 +8,8 @@ from typing import Any
 
 from geosd.files import remake_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
-from geosd.problems.grading import UNDECIDED, Grader, reason_counts
+from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
 from geosd.problems.records import PooledSolutions, Problem, Reason, Sample
-from geosd.sampling.graded_sampler import judge_response
 
 
 def graded_solutions(

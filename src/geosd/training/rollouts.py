@@ -18,10 +18,9 @@ from geosd.models.context_length import check_context
 from geosd.models.load_and_save import named_weights
 from geosd.objectives.objective import ResponseSource
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import Grader
+from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.sampling.broken_logits import named_problems
-from geosd.sampling.graded_sampler import judge_response
 from geosd.sampling.sampler import Sampler, SamplingParams
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params

@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.answer_comparison import (
-    LONGEST_NUMBER,
-    compare,
-    compare_exactly,
-    read_number,
-    stated_value,
-)
-from geosd.problems.grading.exact_numbers import is_integer
+from geosd.problems.grading.answer_comparison import compare, compare_exactly, stated_value
+from geosd.problems.grading.exact_numbers import LONGEST_NUMBER, is_integer, read_number
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(0, 5))

@@ -1,7 +1,7 @@
 """What a grader is, and how a response is judged in the pool, rewards and evaluation alike."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,24 @@ class Grader(Protocol):
     def close(self) -> None:
         """End what the grader has started."""
         ...
+
+
+def judge_response(
+    response: str,
+    gold: str,
+    grade: Callable[[str, str], Verdict],
+    *,
+    truncated: bool,
+    opened_thought: bool = False,
+) -> Verdict:
+    """A grader's verdict on a response; where the cap ended it, it has no answer, whatever it says.
+
+    After a prompt that ended in `<think>` (`opened_thought`) it begins inside a thought. Source:
+    the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
+    """
+    if truncated:
+        return Verdict(None, False, "truncated")
+    return grade("<think>" * opened_thought + response, gold)
 
 
 def reason_counts(reasons: Iterable[Reason], noun: str = "responses") -> str:
