@@ -79,7 +79,7 @@ restore: .venv/installed  ## fetch a published study, or TARGETS of it; nothing 
 # handed out as tests/conftest.py sorts them; by default those with the fewest tests come last.
 pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test: .venv/installed-test  ## the tests, without the 5 % that take half of the time
+test: .venv/installed-test  ## the tests, without the slow ones (make test-all)
 	$(pytest) -m "not slow" --durations 15
 
 stop: $(BIN)/python  ## end the Snakemake of this folder and its SLURM jobs, and unlock it

@@ -77,6 +77,7 @@ def hashes(folder: Path) -> dict[str, str]:
     return {p.relative_to(folder).as_posix(): sha256(p) for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.slow
 def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path):
     study, path = tmp_path / "quick", tmp_path / "quick/claims.manifest.json"
     shutil.copytree(shipped, study)
@@ -249,6 +250,7 @@ def is_of_today(shipped: ShippedManifest) -> bool:
     return shipped.packages == packages and all(name.startswith(WRITERS) for name in changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
 def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, no_png):
     """The largest studies are drawn where code or packages are others than in their manifests."""
@@ -311,6 +313,7 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
     assert not changed_files(made, manifest.files | manifest.inputs)
 
 
+@pytest.mark.slow
 def test_a_capsule_is_checked_without_torch():
     program = "import sys, geosd.cli.capsule; print({'torch', 'transformers'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -44,7 +44,6 @@ AGREEING = ("uniform, equal", "equal", "equal with the same token off", "the sam
 HALF = (torch.bfloat16, torch.float16)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("name", DIVERGENCES)

@@ -37,6 +37,7 @@ def drawn(copied, ship):
     return copied
 
 
+@pytest.mark.slow
 def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
     jobs = drawn.planned_jobs()
     counts = job_counts(resolve(load(drawn.folder / "params.yaml"), "quick"))

@@ -31,6 +31,7 @@ exec "$@"
 """
 
 
+@pytest.mark.slow
 def test_as_a_module_its_rules_run_in_the_folder_of_another_workflow(fresh, root, tmp_path):
     workflow = type(fresh)(tmp_path, forks=False)
     (tmp_path / "Snakefile").write_text(MODULE.format(root=root))

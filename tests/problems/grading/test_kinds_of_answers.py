@@ -311,7 +311,6 @@ def pool():
         yield pool
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gold", "response", "right"),
     [
