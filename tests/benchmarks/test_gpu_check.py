@@ -66,6 +66,7 @@ def test_vllm_must_leave_the_old_weights_for_the_new(before, after, failed):
     assert gpu_check.described_sync(sync)[0] == failed
 
 
+@pytest.mark.slow
 def test_it_imports_nothing_beyond_torch_and_transformers():
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
     code = f"{hidden}import gpu_check"

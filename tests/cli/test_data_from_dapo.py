@@ -29,6 +29,7 @@ def problems_of(folder, name):
     return read_jsonl(folder / f"{name}.jsonl", Problem)
 
 
+@pytest.mark.slow
 def test_a_study_and_its_selection_share_no_problem(root, shared_data, tmp_path, capsys):
     params = params_of(root, tmp_path, str(shared_data))
     study = tmp_path / "quick"

@@ -122,6 +122,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         owner.kill()
 
 
+@pytest.mark.slow
 def test_a_fork_prints_and_ends_as_a_program_that_starts_by_itself(site: Site) -> None:
     program = ("geosd", "evaluate", "--study", "nosuch", "--variant", "sft", "--seed", "one")
     status, printed, error = site.run(*program)
@@ -202,6 +203,7 @@ def test_programs_without_torch_start_by_themselves(tmp_path: Path) -> None:
     assert not sockets(tmp_path)
 
 
+@pytest.mark.slow
 def test_without_a_server_a_program_starts_by_itself(tmp_path: Path) -> None:
     site = Site(tmp_path / "nosuch", os.getpid())
     assert site.run("geosd", "pool", "--help")[0] == 0

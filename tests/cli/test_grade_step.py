@@ -20,6 +20,7 @@ def rows(tmp_path):
     return write
 
 
+@pytest.mark.slow
 def test_every_row_is_judged_in_order_and_keeps_its_fields(rows, tmp_path):
     source = rows(
         {"gold": "7", "response": r"\boxed{7}", "id": "a"},

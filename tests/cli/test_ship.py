@@ -95,6 +95,7 @@ def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path)
     claims.merge_claims(tmp_path, (study / "claims.csv",), ROOT / "params.yaml")
 
 
+@pytest.mark.slow
 def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_path):
     manifest = read_shipped(shipped)
     clone = tmp_path / "quick"
@@ -265,6 +266,7 @@ def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, no_png):
     assert not changed, f"make figures STUDY={study}, and look at what git shows"
 
 
+@pytest.mark.slow
 def test_the_ledger_over_all_studies_is_that_of_what_is_shipped(tmp_path, no_png):
     family = ROOT / "figures/miniature"
     ledgers = [path.with_name("claims.csv") for path in REPOSITORY if "miniature" in str(path)]
@@ -294,6 +296,7 @@ def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     assert numbers["mini-llama"]["geosd"]["ID avg@16"] == of_table
 
 
+@pytest.mark.slow
 def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
     tmp_path, monkeypatch, no_png
 ):

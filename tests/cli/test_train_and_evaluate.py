@@ -108,6 +108,7 @@ def test_trackers_are_a_setting_of_no_rule_and_those_that_the_step_log_knows(sma
         assert settings(rule, with_trackers, *named) == settings(rule, without, *named)
 
 
+@pytest.mark.slow
 def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_room(small, tmp_path):
     values = yaml.safe_load((small.folder / "params.yaml").read_text())
     values["studies"]["quick"]["training"]["storage"] = "bfloat16"

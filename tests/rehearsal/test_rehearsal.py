@@ -79,6 +79,7 @@ def test_a_stand_in_gives_either_answer_half_of_the_time_and_nothing_else():
         assert 0.25 < right < 0.75 and 0.25 < wrong < 0.75 and right + wrong > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b"])
 def test_half_of_a_stand_ins_responses_are_right(shared_data, model):
     """Of each family; the prompts of two of them end inside a thought."""

@@ -204,6 +204,7 @@ def test_in_a_folder_that_cannot_be_written_the_reason_is_said_and_no_traceback(
     assert shown(logger, capsys, error).startswith(f"{error}\nHint: ")
 
 
+@pytest.mark.slow
 def test_a_second_run_and_a_run_after_a_kill_name_make_stop(snakemake):
     for name in "ab":
         (snakemake.folder / f"{name}.txt").unlink(missing_ok=True)

@@ -47,6 +47,7 @@ def test_the_command_line_may_allow_it(without_gpus):
     assert "DownloadError" in log.read_text()
 
 
+@pytest.mark.slow
 def test_a_word_that_is_neither_true_nor_false_is_refused(without_gpus):
     _, start = without_gpus
     printed = start("--dry-run", "--config", f"study={STUDY}", "allow_missing=perhaps")
