@@ -111,7 +111,7 @@ def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, setti
 
 
 class AbsentRanks(Ranks):
-    """Ranks of which the others never come: a broadcast lasts until `released`."""
+    """Ranks whose other processes never come: `broadcast` waits until `released` is set."""
 
     released = threading.Event()
 

@@ -83,12 +83,12 @@ wildcard_constraints:
     steps=r"\d+",
 
 
-# As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
-# A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
-# slower than one.
 # `python` is the interpreter that runs Snakemake, whether or not its venv is activated, and `sbatch`
 # is ours, which calls SLURM's.
 PROGRAMS = (Path("workflow/slurm/bin").resolve(), Path(sys.executable).parent)
+# As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
+# A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
+# slower than one.
 os.environ |= {
     "OMP_WAIT_POLICY": "passive",
     "PATH": os.pathsep.join([*map(str, PROGRAMS), os.getenv("PATH", os.defpath)]),
