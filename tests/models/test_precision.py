@@ -3,25 +3,26 @@
 import pytest
 import torch
 
-from geosd.models.precision import cast_parameters, has_bfloat16, resolve_precision
+from geosd.models.precision import bfloat16_is_faster, cast_parameters, resolve_precision
 from geosd.models.tiny_models import build
 
 CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize(
-    ("instructions", "expected"),
+    ("processor", "expected"),
     [
-        ({"avx512_bf16": True, "amx_bf16": False}, "bfloat16"),
-        ({"avx512_bf16": False, "amx_bf16": True}, "bfloat16"),
-        ({"avx512_bf16": False, "amx_bf16": False, "avx512_f": True}, "float32"),
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": True, "amx_bf16": False}, "bfloat16"),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": False}, "float32"),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, "bfloat16"),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": False, "amx_bf16": False}, "float32"),
         ({}, "float32"),
     ],
 )
-def test_auto_is_bfloat16_where_the_processor_has_instructions_for_it(
-    monkeypatch, instructions, expected
+def test_auto_is_bfloat16_where_the_processor_multiplies_it_faster(
+    monkeypatch, processor, expected
 ):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: processor)
     assert resolve_precision("auto", CPU) == expected
     assert resolve_precision("float32", CPU) == "float32"
     assert resolve_precision("bfloat16", CPU) == "bfloat16"
@@ -31,8 +32,10 @@ def test_the_capabilities_that_are_read_exist_on_x86():
     capabilities = torch.cpu.get_capabilities()
     if capabilities["architecture"] != "x86_64":
         pytest.skip("only x86 names these instructions")
-    assert {"avx512_bf16", "amx_bf16"} <= capabilities.keys()
-    assert has_bfloat16(CPU) == (capabilities["avx512_bf16"] or capabilities["amx_bf16"])
+    assert {"avx512_bf16", "amx_bf16", "cpu_name"} <= capabilities.keys()
+    amd = not capabilities["cpu_name"].startswith("Intel")
+    expected = capabilities["amx_bf16"] or (capabilities["avx512_bf16"] and amd)
+    assert bfloat16_is_faster(CPU) == expected
 
 
 def test_a_cast_rounds_weights_and_leaves_rotary_frequencies_and_ties():

@@ -1,4 +1,4 @@
-"""The type that a model computes in: bfloat16 where the device multiplies it natively."""
+"""The type that a model computes in: bfloat16 where the device multiplies it faster."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,22 +8,27 @@ import torch
 from torch import Tensor, nn
 
 Precision = Literal["auto", "bfloat16", "float32"]
-"""A type by its name; "auto" is bfloat16 where the device has instructions for it."""
+"""A type by its name; "auto" is bfloat16 where a device multiplies it faster than float32."""
 
 
 def resolve_precision(precision: Precision, device: torch.device) -> Literal["bfloat16", "float32"]:
     """The type that a precision of the settings stands for on a device."""
     if precision == "auto":
-        return "bfloat16" if has_bfloat16(device) else "float32"
+        return "bfloat16" if bfloat16_is_faster(device) else "float32"
     return precision
 
 
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device multiplies bfloat16; of processors only by AVX512-BF16 and AMX."""
+def bfloat16_is_faster(device: torch.device) -> bool:
+    """Whether a device multiplies bfloat16 faster: GPUs, processors with AMX, AMD's AVX512-BF16.
+
+    Intel's AVX512-BF16 without AMX, as in virtual machines, is slower than float32
+    (docs/performance.md).
+    """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    has = torch.cpu.get_capabilities()
-    return bool(has.get("avx512_bf16") or has.get("amx_bf16"))
+    cpu = torch.cpu.get_capabilities()
+    intel = str(cpu.get("cpu_name", "")).startswith("Intel")
+    return bool(cpu.get("amx_bf16") or (cpu.get("avx512_bf16") and not intel))
 
 
 def cast_parameters(model: nn.Module, dtype: torch.dtype) -> nn.Module:
