@@ -21,11 +21,12 @@ from typing import Literal
 import torch
 import tyro
 
-from geosd.models.forward import head_logits, last_hidden_states
+from geosd.models.forward import last_hidden_states
 from geosd.models.load_and_save import load_model
+from geosd.models.output_head import head_logits
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
-from geosd.problems.search.documents import FAIL, PASS, SearchCorpus, WideCorpus
+from geosd.problems.search.corpora import FAIL, PASS, SearchCorpus, WideCorpus
 from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler

@@ -29,7 +29,7 @@ from search_policies import (
     value_prior,
 )
 
-from geosd.problems.search.documents import BLIND, SearchCorpus
+from geosd.problems.search.corpora import BLIND, SearchCorpus
 from geosd.problems.search.equations import (
     MODULUS,
     SEARCH,

@@ -18,7 +18,7 @@ import numpy as np
 import tyro
 from scipy.stats import binom
 
-from geosd.problems.search.documents import BLIND, Policy
+from geosd.problems.search.corpora import BLIND, Policy
 from geosd.problems.search.equations import EVEN, MODULUS, SEARCH, Benchmark, bands
 from geosd.reporting.tables import markdown_table
 

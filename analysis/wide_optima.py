@@ -27,7 +27,7 @@ from wide_policies import (
     reached,
 )
 
-from geosd.problems.search.documents import WideCorpus
+from geosd.problems.search.corpora import WideCorpus
 from geosd.problems.search.equations import WIDE, Benchmark
 
 SETTINGS = (0.0, 1.0)

@@ -21,7 +21,7 @@ import tyro
 from scipy.stats import binom
 from search_policies import TEMPERATURE, TOP_P, Reached, mean
 
-from geosd.problems.search.documents import WIDE_BLIND, Policy
+from geosd.problems.search.corpora import WIDE_BLIND, Policy
 from geosd.problems.search.equations import COMMON, MODULUS, WIDE, Benchmark
 from geosd.reporting.tables import markdown_table
 

@@ -33,6 +33,7 @@ from synthetic import Shape, tokenizer
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from geosd.costs.assumptions import Assumptions
 from geosd.costs.hours import decoding_seconds
 from geosd.costs.update_operations import (
     BACKWARD,
@@ -41,7 +42,7 @@ from geosd.costs.update_operations import (
     kfac_units,
     units_counted,
 )
-from geosd.costs.workload import Assumptions, SamplingWorkload
+from geosd.costs.workload import SamplingWorkload
 from geosd.models.architectures import architecture, dimensions
 from geosd.models.tiny_models import build
 from geosd.optim.partition import partition

@@ -113,7 +113,7 @@ def inputs() -> Any:
     from geosd.models.tiny_models import build
     from geosd.problems.miniature import build_tokenizer
     from geosd.problems.records import PooledSolutions, Problem
-    from geosd.problems.search.documents import VOCABULARY
+    from geosd.problems.search.corpora import VOCABULARY
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

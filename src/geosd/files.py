@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -131,3 +131,9 @@ def sha256(path: Path | str) -> str:
         )
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def bytes_below(folders: Iterable[Path]) -> int:
+    """Bytes of all files below some folders, those that do not exist left out."""
+    paths = (path for folder in folders for path in folder.rglob("*"))
+    return sum(path.lstat().st_size for path in paths if path.is_symlink() or not path.is_dir())

@@ -15,7 +15,7 @@ from geosd.cli import base, data, evaluate, pool, train
 from geosd.cli.forkserver import PRELOADED
 from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.documents import BLIND, search
+from geosd.problems.search.corpora import BLIND, search
 from geosd.problems.search.equations import Question
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 import pytest
 from planner import programs
 
-from geosd.cli import command, forkserver
+from geosd import __main__ as command
+from geosd.cli import forkserver
 from geosd.files import DamagedFileError
 from geosd.provenance.code import HELD
 
@@ -51,7 +52,7 @@ def test_the_list_and_the_code_of_steps_name_the_same_modules():
 
 def test_the_list_imports_no_program():
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
-    code = f"{hidden}sys.argv = ['geosd', '--help']\nfrom geosd.cli.command import main; main()"
+    code = f"{hidden}sys.argv = ['geosd', '--help']\nfrom geosd.__main__ import main; main()"
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert listed.returncode == 0 and listed.stdout == command.overview() + "\n"
 

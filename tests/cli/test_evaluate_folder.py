@@ -6,7 +6,8 @@ from statistics import fmean
 
 import pytest
 
-from geosd.cli import command, evaluate_folder
+from geosd import __main__ as command
+from geosd.cli import evaluate_folder
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import Sample

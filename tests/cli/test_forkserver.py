@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from geosd.cli import command
+from geosd import __main__ as command
 from geosd.cli.forkserver import FOLDER, OWNER, SERVED
 from geosd.provenance.code import SOURCES, code_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from geosd.cli import plan
 from geosd.config import load, resolve
-from geosd.costs.workload import DEFAULTS
+from geosd.costs.assumptions import DEFAULTS
 
 
 @pytest.fixture(scope="module")

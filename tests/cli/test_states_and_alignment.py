@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from geosd.cli import alignment, states
-from geosd.evaluation.states import ProbeRollout
+from geosd.evaluation.alignment import ProbeRollout
 from geosd.json_lines import read_jsonl
 from geosd.scores.score_table import Run
 from geosd.scores.step_log_tables import collect_drift_over_steps

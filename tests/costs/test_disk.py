@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from geosd.costs.assumptions import DEFAULTS
 from geosd.costs.memory_and_disk import peak_disk, state_bytes, weights_side_by_side
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
-    DEFAULTS,
     KfacSettings,
     ModelWorkload,
     SamplingWorkload,

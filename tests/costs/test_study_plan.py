@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from geosd.claims.published import published
+from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.hours import (
     decoding_seconds,
     job_hours,
@@ -18,8 +19,6 @@ from geosd.costs.hours import (
 from geosd.costs.memory_and_disk import inference_gpu_memory, kv_bytes, training_gpu_memory
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
-    DEFAULTS,
-    Assumptions,
     GpuRequest,
     KfacSettings,
     ModelWorkload,

@@ -18,7 +18,7 @@ import pytest
 import snakemake.cli
 import tyro
 
-from geosd.cli import command
+from geosd import __main__ as command
 from geosd.config import load
 
 ROOT = Path(__file__).resolve().parents[2]

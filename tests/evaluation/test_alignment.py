@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from geosd.evaluation.states import RANKS, ProbeRollout, mass_on_ranks
+from geosd.evaluation.alignment import ProbeRollout, mass_on_ranks
+from geosd.evaluation.states import RANKS
 
 PAD, HINT, A, B, V = 0, 1, 2, 3, 10
 

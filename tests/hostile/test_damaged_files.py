@@ -38,7 +38,7 @@ from geosd.cli import (
 from geosd.cli import data as data_program
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders, write_index
-from geosd.evaluation.states import ProbeRollout
+from geosd.evaluation.alignment import ProbeRollout
 from geosd.files import sha256, write_json
 from geosd.json_lines import write_jsonl
 from geosd.problems.dataset_download import CatalogueEntry

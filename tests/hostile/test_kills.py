@@ -33,8 +33,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from geosd.__main__ import PROGRAMS, place
 from geosd.cli.capsule import METADATA, verify
-from geosd.cli.command import PROGRAMS, place
 from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
 from geosd.config.kept_weights import weight_readers

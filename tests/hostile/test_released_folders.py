@@ -19,7 +19,7 @@ from geosd.models.load_and_save import CheckpointError, load_model, save_model
 from geosd.models.released_models import copy_checkpoint
 from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 
 SEED = 0
 FOLDERS, ODD = (180, 24) if "GEOSD_ALL_DRAWS" in os.environ else (72, 12)

@@ -25,7 +25,7 @@ from geosd.models.load_and_save import save_model
 from geosd.models.tiny_models import random_model
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.documents import BLIND, VOCABULARY, search
+from geosd.problems.search.corpora import BLIND, VOCABULARY, search
 from geosd.problems.search.equations import SEARCH, draw_question
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train

@@ -26,7 +26,7 @@ from geosd.files import sha256, write_json
 from geosd.models.load_and_save import save_weights
 from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import VOCABULARY, SearchCorpus
+from geosd.problems.search.corpora import VOCABULARY, SearchCorpus
 from geosd.training.pretrain import PretrainingArguments, pretrain
 from geosd.training.processes import end_process, init_processes
 from geosd.training.resume_state import ResumeState, Snapshots

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from geosd.models.forward import head_logits, last_hidden_states, last_hidden_states_after
+from geosd.models.forward import last_hidden_states, last_hidden_states_after
+from geosd.models.output_head import head_logits
 from geosd.models.tiny_models import build
 
 FAMILIES = ["mini-qwen3", "mini-olmo3", "mini-llama"]

@@ -17,7 +17,7 @@ from geosd.models.load_and_save import (
 from geosd.models.released_models import copy_checkpoint
 from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 
 
 def saved(name, folder):

@@ -25,7 +25,7 @@ from geosd.models.released_models import (
 )
 from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -3,7 +3,7 @@ import torch
 
 from geosd.models.architectures import TINY_MODELS, dimensions
 from geosd.models.tiny_models import build
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 
 IDS = dict(vocabulary=len(VOCABULARY), pad_id=0, end_id=1)
 PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.cli.doctor import bytes_below
+from geosd.files import bytes_below
 from geosd.prerequisites.checks import (
     check_cache,
     check_checkpoint,

@@ -16,7 +16,7 @@ from geosd.problems.miniature import (
     build_tokenizer,
     is_held_out,
 )
-from geosd.problems.search.documents import BLIND, VOCABULARY, search
+from geosd.problems.search.corpora import BLIND, VOCABULARY, search
 from geosd.problems.search.equations import SEARCH, draw_question
 from geosd.problems.sources import get_data_source
 

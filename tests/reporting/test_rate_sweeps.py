@@ -13,7 +13,7 @@ from geosd.reporting import figure_rates, table_rates
 from geosd.reporting.id_ood_plane import FRAME
 from geosd.reporting.method_style import method, short_rate
 from geosd.reporting.run_accuracies import rate_runs
-from geosd.scores.rate_selection import COLLAPSE, rate_in_grid
+from geosd.scores.rate_selection import COLLAPSE, rate_above
 from geosd.scores.tidy import COLUMNS
 
 RATES = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)
@@ -141,11 +141,11 @@ def test_one_run_out_of_distribution_is_a_collapse_and_exactly_ten_points_are(sc
 
 
 def test_half_a_decade_is_a_step_of_a_grid_in_round_numbers():
-    steps = [rate_in_grid(RATES, a, 0.5) for a in RATES]
+    steps = [rate_above(RATES, a, 0.5) for a in RATES]
     assert steps == [*RATES[1:], None]
-    assert rate_in_grid(RATES, 1e-5, -0.5) == 3e-6 and rate_in_grid(RATES, 1e-5) == 1e-5
-    assert rate_in_grid((1e-6, 2e-6, 3.9e-6), 1e-6, 0.5) == 3.9e-6
-    assert rate_in_grid((1e-6, 2e-6, 4e-6), 1e-6, 0.5) is None, "4 is more than 10^0.6"
+    assert rate_above(RATES, 1e-5, -0.5) == 3e-6 and rate_above(RATES, 1e-5) == 1e-5
+    assert rate_above((1e-6, 2e-6, 3.9e-6), 1e-6, 0.5) == 3.9e-6
+    assert rate_above((1e-6, 2e-6, 4e-6), 1e-6, 0.5) is None, "4 is more than 10^0.6"
 
 
 def test_learning_rates_are_short():

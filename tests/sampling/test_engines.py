@@ -9,7 +9,7 @@ from geosd.models.load_and_save import save_model
 from geosd.models.tiny_models import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 from geosd.sampling import engines, vllm_sampler
 from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import SamplingParams

@@ -11,7 +11,7 @@ from geosd.preemption import PreemptionError
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 from geosd.sampling.graded_sampler import Draw, GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams

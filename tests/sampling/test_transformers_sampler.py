@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 from geosd.sampling import transformers_sampler
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler

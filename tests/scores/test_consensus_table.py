@@ -7,7 +7,7 @@ import random
 import pytest
 
 from geosd.problems.records import Sample
-from geosd.scores import sample_tables as agreement
+from geosd.scores import consensus as agreement
 from geosd.scores import score_table as scores
 from geosd.scores.tidy import COLUMNS, read_tidy, rows_of_runs
 

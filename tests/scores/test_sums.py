@@ -13,7 +13,7 @@ import pytest
 
 from geosd.problems.records import Sample
 from geosd.scores.avg_and_pass_at_k import ProblemCounts, avg_at_k, mean_pass_at_k, pass_at_k
-from geosd.scores.sample_tables import consensus_rows
+from geosd.scores.consensus import consensus_rows
 from geosd.scores.score_table import score_run
 from geosd.scores.statistics import Group, contrast
 

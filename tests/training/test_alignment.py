@@ -11,7 +11,7 @@ from geosd.models.tiny_models import build
 from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 from geosd.training.packing import pack
 from geosd.training.policy import response_logits
 

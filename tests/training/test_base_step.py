@@ -10,7 +10,7 @@ from geosd.config.protocol_schema import Pretraining
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import Problem
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 from geosd.problems.search.equations import SEARCH, Question
 from geosd.training.pretrain import CORPORA
 

@@ -14,7 +14,7 @@ import torch
 from geosd.json_lines import write_jsonl
 from geosd.optim.kfac import KFAC
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.documents import SearchCorpus
+from geosd.problems.search.corpora import SearchCorpus
 from geosd.problems.search.equations import SEARCH, Question, draw_question
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import StepLoss

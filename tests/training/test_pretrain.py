@@ -4,7 +4,7 @@ import torch
 from geosd.models.load_and_save import save_model
 from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import VOCABULARY, SearchCorpus, WideCorpus
+from geosd.problems.search.corpora import VOCABULARY, SearchCorpus, WideCorpus
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (
     BUCKET,

@@ -28,9 +28,9 @@ from dataclasses import replace
 from pathlib import Path
 from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.documents import BLIND
+from geosd.problems.search.corpora import BLIND
 from geosd.problems.search.equations import Question
-from geosd.problems.search.documents import search
+from geosd.problems.search.corpora import search
 from geosd.cli import base, data, train
 
 values = yaml.safe_load(Path("params.yaml").read_text())

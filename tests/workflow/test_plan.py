@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from geosd.cli.command import PROGRAMS
+from geosd.__main__ import PROGRAMS
 
 # evaluate_pi_0 runs the step evaluate; the other two only prepare the report. A table or figure is
 # named to the step `render`.

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from geosd.cli import extras, figures, pages, run
+from geosd.cli import extras, figures, pages, run, snakemake_runs
 from geosd.cli.snakemake_runs import snakemake
 
 
@@ -135,16 +135,16 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
     page.parent.mkdir(parents=True)
     stand_in(f"{writes} 3")
     with pytest.raises(SystemExit):
-        pages.write_provenance("quick")
+        snakemake_runs.write_provenance("quick")
     assert not page.exists()
     stand_in(f"{writes} 0")
-    pages.write_provenance("quick")
+    snakemake_runs.write_provenance("quick")
     assert page.read_text() == "whole\n"
     stand_in("exit 3")  # it is current
-    pages.write_provenance("quick")
+    snakemake_runs.write_provenance("quick")
     (tmp_path / "figures/quick").mkdir(parents=True)
     table = tmp_path / "figures/quick/table_main.md"
     table.touch()
     os.utime(table, (page.stat().st_mtime + 1,) * 2)
     with pytest.raises(SystemExit):
-        pages.write_provenance("quick")
+        snakemake_runs.write_provenance("quick")

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from geosd.cli.snakemake_runs import job_graph
 from geosd.config import Study, load, resolve, settings
 from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RunFolders, folder_digest
@@ -92,24 +93,6 @@ class Stage(NamedTuple):
     """What it reads, by name where its rule has several jobs."""
     outs: list[str]
     """What it makes: its folder, or files in it."""
-
-
-def job_graph(study: str) -> tuple[list[Any], dict[str, Any]]:
-    """The jobs of a study in Snakemake's graph, rule by rule, and what the Snakefile defines."""
-    from snakemake.api import SnakemakeApi  # takes two seconds, which no stage's check needs
-    from snakemake.settings import types
-
-    with SnakemakeApi(types.OutputSettings(quiet={types.Quietness.ALL})) as api:
-        cores, config = types.ResourceSettings(cores=1), types.ConfigSettings({"study": study})
-        of_study = api.workflow(cores, config, snakefile=Path("Snakefile"))
-        of_study.dag(types.DAGSettings(forceall=True))
-        workflow = of_study._workflow
-        workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True)
-        workflow._build_dag()
-        place = {rule.name: number for number, rule in enumerate(workflow.rules)}
-        jobs = list(workflow.dag.jobs)
-        jobs.sort(key=lambda job: (place[job.rule.name], [*map(str, job.output)]))
-        return jobs, workflow.globals
 
 
 def stages_of(study: Study) -> list[Stage]:

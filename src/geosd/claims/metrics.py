@@ -18,10 +18,10 @@ from geosd.claims.claim import Quantity, Read
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
 from geosd.mismatch_region import in_mismatch_region
 from geosd.scores.consensus import is_strong
-from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed, values_by_seed
+from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.step_log_tables import TEACHER_MASS
-from geosd.scores.tidy import select_rows
+from geosd.scores.tidy import select_rows, values_by_seed
 
 __all__ = ["ID", "OOD"]
 

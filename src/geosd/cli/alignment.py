@@ -10,7 +10,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from geosd.cli.job import Job
-from geosd.evaluation.states import ProbeRollout, mass_on_ranks
+from geosd.evaluation.alignment import ProbeRollout, mass_on_ranks
 from geosd.files import write_text
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model, load_weights

@@ -13,6 +13,7 @@ from geosd.config.run_folders import RunRow, read_index
 from geosd.files import DamagedFileError, remake_hint, write_json, write_text
 from geosd.provenance.proof import WEIGHTS, prove, prove_run
 from geosd.scores import sample_tables, score_table, step_log_tables
+from geosd.scores.consensus import consensus_rows
 from geosd.scores.sample_tables import read_samples
 from geosd.scores.score_table import Run
 from geosd.scores.tidy import rows_of_runs
@@ -66,7 +67,7 @@ def analysed(
         scored[run] = score_table.score_run(scored_samples, settings["pass_k"])
         if settings["source"].startswith("search"):
             habits[run] = sample_tables.habit_rows(scored_samples)
-        consensus[run] = sample_tables.consensus_rows(samples, first=k)
+        consensus[run] = consensus_rows(samples, first=k)
         if row.pool:
             counts = Path(row.pool) / "counts.json"
             inputs |= prove([counts])

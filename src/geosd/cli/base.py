@@ -11,7 +11,7 @@ import torch
 from geosd.cli.job import Job
 from geosd.config import load
 from geosd.config.errors import raise_if_unknown
-from geosd.config.overlays import given_values
+from geosd.config.schema_base import given_values
 from geosd.files import sha256, write_text
 from geosd.models.load_and_save import save_model
 from geosd.models.precision import cast_parameters

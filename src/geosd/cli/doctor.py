@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,8 +18,8 @@ from geosd.cli.plan import slurm_requests, study_peaks
 from geosd.config import Study, load, resolve, settings
 from geosd.config.model_sizes import spare_context
 from geosd.config.run_folders import RESULTS, RunFolders
-from geosd.costs.workload import DEFAULTS
-from geosd.files import write_text
+from geosd.costs.assumptions import DEFAULTS
+from geosd.files import bytes_below, write_text
 from geosd.models.context_length import ContextError
 from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites import checks, slurm
@@ -196,9 +196,3 @@ def _node(partition: str | None, request: slurm.Request, site: slurm.Site) -> It
         yield slurm.check_job_gpus(name, request.gpus, seen)
     yield slurm.check_shared_folder(name, seen, text)
     yield slurm.check_clock(name, seen)
-
-
-def bytes_below(folders: Iterable[Path]) -> int:
-    """Bytes of all files below some folders, those that do not exist left out."""
-    paths = (path for folder in folders for path in folder.rglob("*"))
-    return sum(path.lstat().st_size for path in paths if path.is_symlink() or not path.is_dir())

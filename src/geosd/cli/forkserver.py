@@ -195,7 +195,7 @@ def _serve(accepted: socket.socket) -> None:
     if not process:
         connection.close()
         _become({**program, "streams": streams})
-        importlib.import_module("geosd.cli.command").main()
+        importlib.import_module("geosd.__main__").main()
         return
     for stream in streams:
         os.close(stream)

@@ -3,7 +3,7 @@
 import importlib.metadata
 from pathlib import Path
 
-from geosd.cli.snakemake_runs import snakemake
+from geosd.cli.snakemake_runs import snakemake, write_provenance
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
 from geosd.config.run_folders import read_index
@@ -129,19 +129,3 @@ def report(study: str = "quick") -> None:
     snakemake(study, "--", "front_page")
     write_provenance(study)
     print(f"Report   results/{study}/report.html")
-
-
-def write_provenance(study: str) -> None:
-    """Write Snakemake's report of a finished study, where it is older than what it shows."""
-    page = Path("results", study, "provenance.html")
-    patterns = (f"figures/{study}/*", f"results/{study}/pages/*", "workflow/report/*")
-    made = page.stat().st_mtime if page.exists() else 0.0
-    shown = (path for pattern in patterns for path in Path().glob(pattern))
-    if made and all(path.stat().st_mtime <= made for path in shown):
-        return
-    print("Writing how it was made: Snakemake's report, some ten seconds", flush=True)
-    partial = page.with_name(".provenance.html")  # renamed when it is whole
-    style = ("--report-stylesheet", "workflow/report/style.css")
-    words = ("--quiet", "all", "--report", str(partial), *style)
-    snakemake(study, *words, profile=("--cores", "1"))  # Snakemake names a profile on a line
-    partial.replace(page)

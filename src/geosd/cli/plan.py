@@ -22,11 +22,10 @@ from geosd.config.job_counts import job_counts
 from geosd.config.kept_weights import kept_for
 from geosd.config.run_folders import RunFolders
 from geosd.costs import hours, memory_and_disk
+from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
-    DEFAULTS,
-    Assumptions,
     GpuRequest,
     KfacSettings,
     ModelWorkload,
@@ -146,23 +145,6 @@ def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int,
         job = study.params.resources_of(of[0]).job(of[1])
         limits[of] = min(job.minutes, longest), job.pieces(longest)
     return limits
-
-
-def slurm_requests(
-    study: Study, models: Sequence[str], max_minutes: int
-) -> dict[slurm.Request, list[str]]:
-    """What the planned jobs ask SLURM for, each once -> the models and rules that do.
-
-    A job asks for `max_minutes` at most, and goes on when it is submitted again.
-    """
-    requests: dict[slurm.Request, list[str]] = {}
-    for model, rule in product(models, job_counts(study)):
-        job = study.params.resources_of(model).job(rule)
-        nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
-        minutes = min(job.minutes, max_minutes)
-        request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
-        requests.setdefault(request, []).append(f"{model}/{rule}")
-    return requests
 
 
 def _partitions(study: Study, site: slurm.Site) -> str:
@@ -295,3 +277,20 @@ def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWork
         chunk=settings["chunk"],
         microbatch=settings["microbatch"] or settings["problems"],
     )
+
+
+def slurm_requests(
+    study: Study, models: Sequence[str], max_minutes: int
+) -> dict[slurm.Request, list[str]]:
+    """What the planned jobs ask SLURM for, each once -> the models and rules that do.
+
+    A job asks for `max_minutes` at most, and goes on when it is submitted again.
+    """
+    requests: dict[slurm.Request, list[str]] = {}
+    for model, rule in product(models, job_counts(study)):
+        job = study.params.resources_of(model).job(rule)
+        nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
+        minutes = min(job.minutes, max_minutes)
+        request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
+        requests.setdefault(request, []).append(f"{model}/{rule}")
+    return requests

@@ -8,8 +8,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from geosd.cli.pages import write_provenance
-from geosd.cli.snakemake_runs import rules_of_outputs, snakemake
+from geosd.cli.snakemake_runs import rules_of_outputs, snakemake, write_provenance
 from geosd.config import load, resolve
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import NO_WORDS, counts_in_words, finding_in_words, interval_words

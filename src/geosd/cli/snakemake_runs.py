@@ -45,7 +45,10 @@ class PlannedJob(NamedTuple):
 
 
 def dry_run(study: str, listed: bool = False) -> list[list[Any]]:
-    """The jobs that Snakemake would run; it prints each of them where all are to be `listed`."""
+    """The jobs that Snakemake would run; it prints each of them where all are to be `listed`.
+
+    None is left of a finished study.
+    """
     words = ["--profile", "local", "--dry-run", "--logger", "brief", "--config", f"study={study}"]
     with tempfile.TemporaryDirectory() as folder:
         file, output = Path(folder, "jobs.json"), None if listed else subprocess.PIPE
@@ -54,7 +57,7 @@ def dry_run(study: str, listed: bool = False) -> list[list[Any]]:
         )
         if done.returncode:
             sys.exit(done.stdout or done.returncode)
-        return json.loads(file.read_text())
+        return json.loads(file.read_text()) if file.exists() else []  # nothing is to be done
 
 
 def _run(
@@ -64,3 +67,37 @@ def _run(
     environment = {**os.environ, **(variables or {}), "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", "snakemake", *words]
     return subprocess.run(command, env=environment, text=True, **output)
+
+
+def write_provenance(study: str) -> None:
+    """Write Snakemake's report of a finished study, where it is older than what it shows."""
+    page = Path("results", study, "provenance.html")
+    patterns = (f"figures/{study}/*", f"results/{study}/pages/*", "workflow/report/*")
+    made = page.stat().st_mtime if page.exists() else 0.0
+    shown = (path for pattern in patterns for path in Path().glob(pattern))
+    if made and all(path.stat().st_mtime <= made for path in shown):
+        return
+    print("Writing how it was made: Snakemake's report, some ten seconds", flush=True)
+    partial = page.with_name(".provenance.html")  # renamed when it is whole
+    style = ("--report-stylesheet", "workflow/report/style.css")
+    words = ("--quiet", "all", "--report", str(partial), *style)
+    snakemake(study, *words, profile=("--cores", "1"))  # Snakemake names a profile on a line
+    partial.replace(page)
+
+
+def job_graph(study: str) -> tuple[list[Any], dict[str, Any]]:
+    """The jobs of a study in Snakemake's graph, rule by rule, and what the Snakefile defines."""
+    from snakemake.api import SnakemakeApi  # takes two seconds, which no stage's check needs
+    from snakemake.settings import types
+
+    with SnakemakeApi(types.OutputSettings(quiet={types.Quietness.ALL})) as api:
+        cores, config = types.ResourceSettings(cores=1), types.ConfigSettings({"study": study})
+        of_study = api.workflow(cores, config, snakefile=Path("Snakefile"))
+        of_study.dag(types.DAGSettings(forceall=True))
+        workflow = of_study._workflow
+        workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True)
+        workflow._build_dag()
+        place = {rule.name: number for number, rule in enumerate(workflow.rules)}
+        jobs = list(workflow.dag.jobs)
+        jobs.sort(key=lambda job: (place[job.rule.name], [*map(str, job.output)]))
+        return jobs, workflow.globals

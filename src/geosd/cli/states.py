@@ -12,7 +12,8 @@ import pandas as pd
 from torch import Tensor
 
 from geosd.cli.job import Job
-from geosd.evaluation.states import ProbeRollout, survey_states
+from geosd.evaluation.alignment import ProbeRollout
+from geosd.evaluation.states import survey_states
 from geosd.files import write_text
 from geosd.json_lines import write_jsonl
 from geosd.models.load_and_save import load_model

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from geosd.config.errors import KeyPath, alternatives
 from geosd.config.model_sizes import ModelSize, model_size
 from geosd.config.output_needs import unmet_needs
-from geosd.config.overlays import given_values, lineage
+from geosd.config.overlays import lineage
 from geosd.config.protocol_schema import (
     ROLLOUTS,
     Data,
@@ -27,7 +27,7 @@ from geosd.config.protocol_schema import (
 )
 from geosd.config.resources_schema import TrainingResources
 from geosd.config.run_folders import SHARED
-from geosd.config.schema_base import Section
+from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
 from geosd.models.architectures import TINY_MODELS
 from geosd.models.shipped_base_models import SHIPPED

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import Field, create_model
 
 from geosd.config.errors import alternatives
 from geosd.config.schema_base import Extendable, Section, Strict
@@ -144,8 +144,3 @@ def _with_overlays(annotation: Any) -> Any:
     if (arguments := typing.get_args(annotation)) and type(None) in arguments:
         return typing.Optional[_with_overlays(arguments[0])]  # noqa: UP045 (built, not written)
     return annotation
-
-
-def given_values(overlay: BaseModel | None) -> dict[str, Any]:
-    """The keys that an object of the schema's classes gives, as plain values."""
-    return {} if overlay is None else overlay.model_dump(mode="json", exclude_unset=True)

@@ -121,7 +121,7 @@ class Recipe(Section):
     """Steps of linear warm-up. Table hparams: 20."""
     precision: Literal["auto", "bfloat16", "float32"]
     """Type of the forward and backward passes; master weights are float32. `auto` is bfloat16 where
-    the device has instructions for it (CUDA, AVX512-BF16, AMX); the manifest says which it was.
+    the device multiplies it faster (CUDA, AMX, AMD's AVX512-BF16); the manifest says which it was.
     Table hparams: bfloat16."""
     storage: Literal["float32", "bfloat16"]
     """Type in which final weights and snapshots are stored; the states that a run continues from

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from geosd.config.errors import raise_if_unknown
-from geosd.config.overlays import given_values
+from geosd.config.schema_base import given_values
 from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points, values_of_candidates
 from geosd.dotted_keys import dotted_items

@@ -69,3 +69,8 @@ class Extendable(Section):
     extends: Name | None = optional(None)
     """Entry of the same section that this one is laid over, key by key; lists and `grid` are
     replaced whole."""
+
+
+def given_values(overlay: BaseModel | None) -> dict[str, Any]:
+    """The keys that an object of the schema's classes gives, as plain values."""
+    return {} if overlay is None else overlay.model_dump(mode="json", exclude_unset=True)

@@ -10,8 +10,9 @@ from typing import Any
 
 from geosd.config.errors import raise_if_unknown
 from geosd.config.grids import grid_candidates
-from geosd.config.overlays import given_values, lineage, merge
+from geosd.config.overlays import lineage, merge
 from geosd.config.params_schema import Params, StudySchema
+from geosd.config.schema_base import given_values
 from geosd.models.shipped_base_models import is_shipped
 
 LENGTH = ("steps", "snapshots")

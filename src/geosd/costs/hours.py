@@ -13,15 +13,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from geosd.costs.assumptions import Assumptions
 from geosd.costs.memory_and_disk import BF16, kv_bytes
 from geosd.costs.update_operations import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
-from geosd.costs.workload import (
-    Assumptions,
-    GpuRequest,
-    ModelWorkload,
-    SamplingWorkload,
-    TrainingWorkload,
-)
+from geosd.costs.workload import GpuRequest, ModelWorkload, SamplingWorkload, TrainingWorkload
 from geosd.models.architectures import Architecture, architecture
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
 

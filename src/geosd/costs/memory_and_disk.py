@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from geosd.costs.assumptions import Assumptions
 from geosd.costs.update_operations import UpdateSize, projection_sizes
-from geosd.costs.workload import Assumptions, GpuRequest, ModelWorkload, TrainingWorkload
+from geosd.costs.workload import GpuRequest, ModelWorkload, TrainingWorkload
 from geosd.models.architectures import Architecture, architecture
 from geosd.optim.factor_sizes import factor_bytes
 

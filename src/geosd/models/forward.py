@@ -9,8 +9,6 @@ from os.path import commonprefix
 from torch import Tensor, nn
 from transformers import DynamicCache
 
-from geosd.models.output_head import output_logits
-
 
 def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor | None = None) -> Tensor:
     """Last hidden states [B, T, D] of a causal language model, after the final norm.
@@ -47,11 +45,6 @@ def common_prefix(prompts: Sequence[Sequence[int]]) -> int:
 def worth_sharing(rows: int, width: int, prefix: int) -> bool:
     """Whether one pass over a prefix that all rows share saves a twentieth of their tokens."""
     return (rows - 1) * prefix > 0.05 * rows * width
-
-
-def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
-    """Logits [..., V] of hidden states [..., D]; float32 from bfloat16 (`models.output_head`)."""
-    return output_logits(model.lm_head, hidden_ND)
 
 
 def recomputes(model: nn.Module) -> bool:

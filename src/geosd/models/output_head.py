@@ -136,3 +136,8 @@ def _multiplies_into_float32(tensor: Tensor) -> bool:
     """Whether torch multiplies half precision into float32 where a tensor lies: CUDA, since 2.8."""
     overloads = torch.ops.aten.mm.overloads()
     return tensor.device.type == "cuda" and not torch.version.hip and "dtype" in overloads
+
+
+def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
+    """Logits [..., V] of hidden states [..., D]; float32 from bfloat16 (`models.output_head`)."""
+    return output_logits(model.lm_head, hidden_ND)

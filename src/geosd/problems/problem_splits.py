@@ -96,7 +96,7 @@ def generate_splits(
 
 
 def read_worked_solutions(card: Path) -> dict[str, str]:
-    """A pool's given solutions by problem id: the worked ones of a data set's card, if any."""
+    """The worked solutions in the card of a data set's splits, by problem id."""
     # A tenth of a second that programs without a card save.
     from pydantic import TypeAdapter, ValidationError
 

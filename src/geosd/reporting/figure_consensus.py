@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting import figures
+from geosd.reporting.figures import method_handles
 from geosd.reporting.method_style import (
     ABLATION,
     BACKGROUND,
     OTHER,
     coloured,
     method,
-    method_handles,
     ordered,
     text_colour,
 )

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from geosd.reporting.figures import figure_of, mean_point, themed
+from geosd.reporting.figures import figure_of, themed
+from geosd.reporting.id_ood_plane import mean_point
 from geosd.reporting.method_style import method, ordered
 from geosd.scores.score_table import OOD_AVERAGE
 from geosd.scores.statistics import independent_values

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from geosd.claims.published import paper_family, published_number
 from geosd.reporting import figures
-from geosd.reporting.id_ood_plane import frame_of, plane
+from geosd.reporting.id_ood_plane import frame_of, mean_point, plane
 from geosd.reporting.method_style import BACKGROUND, EMPHASIZED, method, ordered
 from geosd.reporting.run_accuracies import sweep_gains
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -62,7 +62,7 @@ def _points(axes: Axes, gains: pd.DataFrame, published: pd.DataFrame) -> None:
     """Mark the means of all methods, those of the paper's text in colour, and the paper's."""
     for name, of_method in gains.groupby("variant", sort=False):
         look = {} if name in NAMED else {"color": BACKGROUND, "zorder": 2}
-        figures.mean_point(axes, of_method[ID], of_method[OOD_AVERAGE], method(name), **look)
+        mean_point(axes, of_method[ID], of_method[OOD_AVERAGE], method(name), **look)
     means = gains.groupby("variant")[[ID, OOD_AVERAGE]].mean()
     for name, *there in published.itertuples(index=False):
         look = method(name)

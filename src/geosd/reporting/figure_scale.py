@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from geosd.models.architectures import TINY_MODELS, architecture, dimensions
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 from geosd.reporting import figures
-from geosd.reporting.method_style import method, method_handles, method_line, text_colour
+from geosd.reporting.figures import method_handles
+from geosd.reporting.method_style import method, method_line, text_colour
 from geosd.reporting.sentences import accuracy_name
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import independent_values

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from geosd.reporting import figures
-from geosd.reporting.id_ood_plane import FRAME, frame_of, path, plane
+from geosd.reporting.id_ood_plane import FRAME, frame_of, mean_point, path, plane
 from geosd.reporting.method_style import method, ordered, short_rate
 from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -111,4 +111,4 @@ def _plane(axes: Axes, runs: pd.DataFrame) -> None:
             np.linspace(2.5, 5.5, len(of_variant)), of_variant["run"], strict=True
         ):
             of_run = values[values["run"] == run]
-            figures.mean_point(axes, of_run[ID], of_run[OOD_AVERAGE], method(name), size, zorder=4)
+            mean_point(axes, of_run[ID], of_run[OOD_AVERAGE], method(name), size, zorder=4)

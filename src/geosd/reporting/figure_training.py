@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import method_handles, ordered
+from geosd.reporting.figures import method_handles
+from geosd.reporting.method_style import ordered
 from geosd.scores.statistics import independent_values
 
 ROLLOUTS = "rollout/accuracy"

@@ -17,12 +17,12 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
+from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
 from geosd.files import atomic_write
 from geosd.reporting.method_style import (
     BACKGROUND,
-    Method,
     coloured,
     method,
     method_line,
@@ -89,24 +89,6 @@ def mean_line(
     elif values["unit"].nunique() > 1:
         for _, one in values.sort_values(x).groupby("unit"):
             axes.plot(one[x], one[y], color=colour, lw=0.5, alpha=0.5, zorder=1)
-
-
-def mean_point(
-    axes: Axes, x: pd.Series, y: pd.Series, look: Method, size: float = 5, **marker: Any
-) -> None:
-    """Draw the mean of independent values into a figure, with 95 % intervals both ways.
-
-    Few values are points each. `marker` is of `Axes.plot`; its `color` replaces the method's.
-    """
-    marker = {"color": look.colour, "marker": look.marker, "mec": "white", "mew": 0.4} | marker
-    colour, zorder = marker["color"], marker.setdefault("zorder", 3)
-    if len(x) >= FEWEST_FOR_INTERVAL:
-        for ends, across in ((student_interval(x), True), (student_interval(y), False)):
-            bar = (ends, (y.mean(),) * 2) if across else ((x.mean(),) * 2, ends)
-            axes.plot(*bar, color=colour, lw=0.7, alpha=0.7, zorder=zorder - 1)
-    elif len(x) > 1:
-        axes.plot(x, y, ls="", marker="o", ms=1.8, mew=0, color=colour, alpha=0.7, zorder=zorder)
-    axes.plot(x.mean(), y.mean(), ls="", ms=size, **marker)
 
 
 def method_lines(
@@ -222,3 +204,13 @@ def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
             if ending == "svg":
                 temporary.write_bytes(temporary.read_bytes().replace(b"</style>", DARK, 1))
     return paths
+
+
+def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
+    """The lines of a figure's legend by their labels; all grey lines have one."""
+    handles = {
+        method(name).label: Line2D([], [], **method_line(name)) for name in coloured(variants)
+    }
+    if len(handles) < len(variants):
+        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)
+    return handles

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from geosd.reporting.method_style import method
+from geosd.reporting.method_style import Method, method
 from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
 
 FRAME = 15.0
 """Most points either way that a plane of paths shows; collapses lie far beyond."""
@@ -51,3 +52,21 @@ def path(axes: Axes, gains: pd.DataFrame, **line: Any) -> None:
         arrow = {"arrowstyle": "-|>", "color": drawn.get_color(), "lw": 0, "mutation_scale": 7}
         axes.annotate("", tip, tail, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5)
         break  # what comes back is cut like the rest
+
+
+def mean_point(
+    axes: Axes, x: pd.Series, y: pd.Series, look: Method, size: float = 5, **marker: Any
+) -> None:
+    """Draw the mean of independent values into a figure, with 95 % intervals both ways.
+
+    Few values are points each. `marker` is of `Axes.plot`; its `color` replaces the method's.
+    """
+    marker = {"color": look.colour, "marker": look.marker, "mec": "white", "mew": 0.4} | marker
+    colour, zorder = marker["color"], marker.setdefault("zorder", 3)
+    if len(x) >= FEWEST_FOR_INTERVAL:
+        for ends, across in ((student_interval(x), True), (student_interval(y), False)):
+            bar = (ends, (y.mean(),) * 2) if across else ((x.mean(),) * 2, ends)
+            axes.plot(*bar, color=colour, lw=0.7, alpha=0.7, zorder=zorder - 1)
+    elif len(x) > 1:
+        axes.plot(x, y, ls="", marker="o", ms=1.8, mew=0, color=colour, alpha=0.7, zorder=zorder)
+    axes.plot(x.mean(), y.mean(), ls="", ms=size, **marker)

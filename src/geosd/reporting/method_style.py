@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.colors import to_rgb
-from matplotlib.lines import Line2D
 
 
 @dataclass(frozen=True)
@@ -86,16 +85,6 @@ def coloured(variants: Sequence[str]) -> list[str]:
     """The methods of a figure that have a colour and an interval: five or fewer."""
     few = len(variants) <= len(EMPHASIZED)
     return [name for name in variants if few or name in EMPHASIZED]
-
-
-def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
-    """The lines of a figure's legend by their labels; all grey lines have one."""
-    handles = {
-        method(name).label: Line2D([], [], **method_line(name)) for name in coloured(variants)
-    }
-    if len(handles) < len(variants):
-        handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)
-    return handles
 
 
 def method_line(variant: str) -> dict[str, Any]:

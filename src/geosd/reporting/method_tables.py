@@ -11,11 +11,6 @@ from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.statistics import Group, contrast
 
-NOT_THE_SAME_MODEL = (
-    " A model of this study stands beside the paper's model of the same architecture; they are not"
-    " the same model, and only the pattern can be compared."
-)
-
 
 def mean_cell(runs: pd.Series, form: str = ".1f") -> Cell:
     """A method's cell of mean and standard deviation over runs; empty without runs."""
@@ -101,11 +96,6 @@ def candidate_table(
         for label, kind, cells in candidates
     )
     return Table(name, title, note, row_heading, tuple(columns), rows)
-
-
-def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODEL) -> str:
-    """Words of a note that hold where a column has the paper's numbers; empty where none has."""
-    return words if any(column.key.endswith(".paper") for column, _ in columns) else ""
 
 
 def group_title(model: str, family: str | None) -> str:

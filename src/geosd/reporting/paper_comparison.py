@@ -4,7 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from geosd.reporting.method_tables import MethodColumn
 from geosd.reporting.tables import MISSING, Cell, Column
+
+NOT_THE_SAME_MODEL = (
+    " A model of this study stands beside the paper's model of the same architecture; they are not"
+    " the same model, and only the pattern can be compared."
+)
 
 Numbers = Mapping[str, float | None]
 """Values by key of a `Quantity`; None, or no entry, where there is none."""
@@ -56,3 +62,8 @@ def comparison_cells(
         labels += [] if q.agrees(here, there) else [q.label]
     unknown = all(published.get(q.key) is None for q in quantities)
     return (*cells, Cell(MISSING if unknown else ", ".join(labels) or "none"))
+
+
+def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODEL) -> str:
+    """Words of a note that hold where a column has the paper's numbers; empty where none has."""
+    return words if any(column.key.endswith(".paper") for column, _ in columns) else ""

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import NamedTuple
 
+from geosd.costs.assumptions import Assumptions
 from geosd.costs.hours import HOUR, PlanRow, likely_hours
 from geosd.costs.memory_and_disk import GB, MemoryPart, total_bytes
-from geosd.costs.workload import Assumptions
 from geosd.reporting.tables import MISSING, markdown_table
 
 ASSUMPTION_LABELS = {

@@ -10,7 +10,6 @@ from geosd.claims import published as paper
 from geosd.reporting.method_style import ABLATION, method, ordered
 from geosd.reporting.method_tables import (
     MethodColumn,
-    beside_paper,
     change_cell,
     group_title,
     mean_cell,
@@ -18,6 +17,7 @@ from geosd.reporting.method_tables import (
     method_table,
     published_cell,
 )
+from geosd.reporting.paper_comparison import beside_paper
 from geosd.reporting.sentences import accuracy_name, number_of_runs
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed

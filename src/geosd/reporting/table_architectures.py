@@ -9,7 +9,7 @@ from geosd.models.architectures import (
     dimensions,
     published_architectures,
 )
-from geosd.problems.search.documents import VOCABULARY
+from geosd.problems.search.corpora import VOCABULARY
 from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells, comparison_columns
 from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
 

@@ -11,12 +11,12 @@ from geosd.reporting.method_tables import (
     MethodColumn,
     accuracy_cell,
     accuracy_note,
-    beside_paper,
     group_title,
     method_columns,
     method_table,
     published_cell,
 )
+from geosd.reporting.paper_comparison import beside_paper
 from geosd.reporting.tables import Column, Table
 from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 

@@ -9,8 +9,8 @@ from geosd.problems.search.habits import HABITS
 from geosd.reporting.method_style import ordered
 from geosd.reporting.method_tables import mean_cell, method_table
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, values_by_seed
-from geosd.scores.tidy import select_rows
+from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.tidy import select_rows, values_by_seed
 
 SPLITS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
 

@@ -7,7 +7,6 @@ import pandas as pd
 from geosd.claims.published import paper_family
 from geosd.reporting.method_style import method, ordered
 from geosd.reporting.method_tables import (
-    NOT_THE_SAME_MODEL,
     accuracy_cell,
     accuracy_note,
     candidate_table,
@@ -15,6 +14,7 @@ from geosd.reporting.method_tables import (
     group_title,
     published_cell,
 )
+from geosd.reporting.paper_comparison import NOT_THE_SAME_MODEL
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.score_table import ID, OOD_AVERAGE
 

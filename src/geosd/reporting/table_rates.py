@@ -8,7 +8,7 @@ from geosd.reporting.method_style import method, ordered, short_rate
 from geosd.reporting.method_tables import accuracy_note, candidate_table, mean_cell
 from geosd.reporting.run_accuracies import SweepPoints, rate_runs
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.rate_selection import COLLAPSE, MARGIN, rate_in_grid, rates_around
+from geosd.scores.rate_selection import COLLAPSE, MARGIN, rate_above, rates_around
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
@@ -68,7 +68,7 @@ def _cells(model: str, runs: pd.DataFrame, rate: float) -> dict[str, Cell]:
     near = runs[runs["learning_rate"].isin(rates_around(grid, rate, MARGIN))]
     cells = {f"{model}.learning_rate": Cell(rate, form=".1e"), f"{model}.collapse": _collapse(near)}
     for step, decades in STEPS.items():
-        at = runs[runs["learning_rate"] == rate_in_grid(grid, rate, decades)]
+        at = runs[runs["learning_rate"] == rate_above(grid, rate, decades)]
         cells |= {_key(model, key, step): mean_cell(at[key]) for key in LABELS}
     return cells
 

@@ -18,7 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 from transformers.cache_utils import Cache
 
-from geosd.sampling.kv_cache import Columns, KeyValueCache, PreallocatedLayer
+from geosd.sampling.kv_cache import Columns, KeyValueCache, KeyValueLayer
 
 ATTENTION = "geosd_decode"
 """Name of `attend` among transformers' attention functions."""
@@ -101,7 +101,7 @@ def next_logits(
     model: nn.Module, ids_B: Tensor, columns: Columns, layers: Sequence[tuple[Tensor, Tensor]]
 ) -> Tensor:
     """Logits [B, V] after one more token a row; `layers` get its keys and values in place."""
-    cache = Cache(layers=[PreallocatedLayer(*pair, columns.filled) for pair in layers])
+    cache = Cache(layers=[KeyValueLayer(*pair, columns.filled) for pair in layers])
     # The whole model, not its inner one: a sharded model's forward begins at its root.
     return model(
         input_ids=ids_B[:, None],

@@ -66,7 +66,7 @@ def with_room(source: Tensor, rows: Tensor | None, filled: int, columns: int) ->
     return room
 
 
-class PreallocatedLayer(CacheLayerMixin):
+class KeyValueLayer(CacheLayerMixin):
     """A layer's keys and values as transformers' models append to them: in place, and unsliced."""
 
     def __init__(self, keys: Tensor, values: Tensor, filled: int) -> None:

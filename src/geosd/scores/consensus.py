@@ -1,12 +1,20 @@
 """Consensus of samples: the majority answer of a problem, and whether it is right."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from statistics import fmean
 from typing import Any
 
-from geosd.problems.records import Sample
-from geosd.scores.avg_and_pass_at_k import group_by_problem
+from geosd.problems.records import Sample, is_out_of_distribution
+from geosd.scores.avg_and_pass_at_k import (
+    count_correct,
+    group_by_benchmark,
+    group_by_problem,
+    pass_at_k,
+)
 
 THRESHOLD = 0.75
 """The paper's tau: from which share of the samples on they agree strongly (sec:false-consensus)."""
@@ -73,3 +81,41 @@ def _share(flags: Sequence[bool]) -> float:
     if not flags:
         raise ValueError("consensus of no problems.\nHint: the benchmark's name matched no sample.")
     return sum(flags) / len(flags)
+
+
+def consensus_rows(samples: Sequence[Sample], first: int) -> list[tuple[str, float, int, float]]:
+    """A run's rows of the consensus table: quantity, x, problems and value.
+
+    The `first` m samples of a problem are compared for agreement. A run without OOD problems, as in
+    a selection of hyperparameters, has no row.
+    """
+    ood = [sample for sample in samples if is_out_of_distribution(sample.benchmark)]
+    if not ood:
+        return []
+    benchmarks = group_by_benchmark(ood).values()
+    counts = [count_correct(members) for members in benchmarks]
+    consensuses = [consensus([s for s in members if s.sample < first]) for members in benchmarks]
+    problems = sum(map(len, counts))
+    # The shortest benchmark says how far k goes: a larger k has no average over benchmarks.
+    largest = min(members[0].n for members in counts)
+    distinct = [Counter((t.n, t.c) for t in members) for members in counts]
+    rows = [
+        ("pass@k", float(k), problems, 100 * fmean([_mean_pass_at_k(c, k) for c in distinct]))
+        for k in range(1, largest + 1)
+    ]
+    false = fmean([false_consensus_rate(members) for members in consensuses])
+    rows.append(("false_consensus", THRESHOLD, problems, 100 * false))
+    strengths: dict[float, list[bool]] = {}
+    for agreement in chain.from_iterable(consensuses):
+        strengths.setdefault(agreement.strength, []).append(agreement.correct)
+    rows += [
+        ("majority_accuracy", strength, len(right), 100 * sum(right) / len(right))
+        for strength, right in sorted(strengths.items())
+    ]
+    return rows
+
+
+def _mean_pass_at_k(counts: Counter[tuple[int, int]], k: int) -> float:
+    """pass@k over problems, each distinct (n, c) computed once."""
+    total = math.fsum(m * pass_at_k(n, c, k) for (n, c), m in counts.items())
+    return total / counts.total()

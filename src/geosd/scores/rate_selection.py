@@ -24,7 +24,7 @@ RULE = (
 
 
 def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[float]:
-    """The rates of a grid that are so many decades from a rate or fewer, ascending."""
+    """The learning rates that are so many decades from a rate or fewer, ascending."""
     return sorted(r for r in rates if abs(math.log10(r / rate)) <= decades + ROUNDING)
 
 
@@ -135,15 +135,15 @@ def best_common_rate(
 def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:
     """Whether each run of a model's sweep is at the rate that was selected for its variant."""
     grid = runs["learning_rate"].unique()
-    in_grid = {name: rate_in_grid(grid, selected[name]) for name in runs["variant"].unique()}
+    in_grid = {name: rate_above(grid, selected[name]) for name in runs["variant"].unique()}
     return runs["learning_rate"] == runs["variant"].map(in_grid)
 
 
-def rate_in_grid(rates: Iterable[float], rate: float, decades: float = 0.0) -> float | None:
-    """The rate of a grid that lies so many decades above a rate; None where the grid has none.
+def rate_above(rates: Iterable[float], rate: float, decades: float = 0.0) -> float | None:
+    """The learning rate of a sweep so many decades above another; None where it has none.
 
     Example:
-        >>> rate_in_grid([1e-6, 3e-6, 1e-5], 3e-6, 0.5)
+        >>> rate_above([1e-6, 3e-6, 1e-5], 3e-6, 0.5)
         1e-05
     """
     off = {one: abs(math.log10(one / rate) - decades) for one in rates}

@@ -21,7 +21,7 @@ from geosd.scores.avg_and_pass_at_k import (
     mean_pass_at_k,
 )
 from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
-from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
 
 OOD_AVERAGE = "ood_avg"
 POOL = "pool"
@@ -199,11 +199,6 @@ def accuracies_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str,
             name: round(float(number), 2) for name, number in numbers.items() if pd.notna(number)
         }
     return numbers_by_run
-
-
-def values_by_seed(rows: pd.DataFrame) -> pd.Series:
-    """The column `value` of tidy rows, one a seed, indexed by seed in ascending order."""
-    return rows.set_index("seed")["value"].astype(float).sort_index()
 
 
 def replicates_by_seed(rows: pd.DataFrame) -> pd.Series:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from geosd.files import DamagedFileError, remake_hint
-from geosd.scores.score_table import Run, values_by_seed
+from geosd.scores.score_table import Run
 from geosd.scores.tidy import (
     COLUMNS,
     RUN_COLUMNS,
@@ -17,6 +17,7 @@ from geosd.scores.tidy import (
     read_cells,
     rows_of_runs,
     select_rows,
+    values_by_seed,
 )
 
 DRIFT = "drift/pi_0"

@@ -13,6 +13,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from geosd.files import DamagedFileError, remake_hint
 
 if TYPE_CHECKING:  # the workflow reads the columns at each start, which must not load pandas
@@ -271,3 +273,8 @@ def rows_of_runs(name: str, rows: Mapping[Any, Iterable[tuple]]) -> pd.DataFrame
 
     whole = [(*astuple(run), *row) for run, of_run in rows.items() for row in of_run]
     return pd.DataFrame(whole, columns=list(COLUMNS[name]))
+
+
+def values_by_seed(rows: pd.DataFrame) -> pd.Series:
+    """The column `value` of tidy rows, one a seed, indexed by seed in ascending order."""
+    return rows.set_index("seed")["value"].astype(float).sort_index()

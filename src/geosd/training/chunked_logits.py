@@ -21,13 +21,12 @@ from torch.distributed.fsdp import FSDPModule
 from geosd.geometry import union_support
 from geosd.geometry.simplex import compute_dtype
 from geosd.models.forward import (
-    head_logits,
     last_hidden_states,
     last_hidden_states_after,
     recomputes,
     worth_sharing,
 )
-from geosd.models.output_head import head_gradients, head_product, operand_dtype
+from geosd.models.output_head import head_gradients, head_logits, head_product, operand_dtype
 from geosd.objectives.objective import Objective, States
 from geosd.training.packing import Packed
 

@@ -15,12 +15,13 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from geosd.models.forward import head_logits, last_hidden_states
+from geosd.models.forward import last_hidden_states
 from geosd.models.load_and_save import load_model
+from geosd.models.output_head import head_logits
 from geosd.models.tiny_models import build
 from geosd.problems.corpus import Corpus, Document
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.documents import SearchCorpus, WideCorpus
+from geosd.problems.search.corpora import SearchCorpus, WideCorpus
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
 
@@ -161,7 +162,7 @@ def draw_batches(corpus: Corpus, documents: int, seed: int, bucket: int) -> list
 def supervised_batch(
     tokenizer: PreTrainedTokenizerBase, documents: Iterable[Document]
 ) -> tuple[Tensor, Tensor]:
-    """A batch as right-padded tensors.
+    """A batch of pretraining documents as right-padded tensors.
 
     Targets are the response and a shown reference: it is a solution of the same question, and its
     lesson costs no further forward pass. Questions are random, so there is nothing to learn in

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.answer_comparison import as_words, units_agree
-from geosd.problems.grading.answer_normalization import normalize_answer
+from geosd.problems.grading.answer_comparison import units_agree
+from geosd.problems.grading.answer_normalization import as_words, normalize_answer
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems.search.documents import Policy, search
+from geosd.problems.search.corpora import Policy, search
 from geosd.problems.search.equations import Question
 
 QUESTION = Question((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equation too

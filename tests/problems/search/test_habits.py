@@ -6,7 +6,7 @@ import time
 import pytest
 
 from geosd.problems.records import Sample
-from geosd.problems.search.documents import Policy, search
+from geosd.problems.search.corpora import Policy, search
 from geosd.problems.search.equations import Question
 from geosd.problems.search.habits import HABITS, habit_shares, read_trials
 from geosd.scores.sample_tables import habit_rows

@@ -10,7 +10,7 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.geometry import forward_kl, hellinger, jsd, reverse_kl, skew_kl
-from geosd.problems.search.documents import Policy, SearchCorpus, search
+from geosd.problems.search.corpora import Policy, SearchCorpus, search
 from geosd.problems.search.equations import SEARCH, draw_question
 
 TEACHER = SearchCorpus()

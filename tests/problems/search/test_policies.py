@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from geosd.problems.search.documents import Policy, search
+from geosd.problems.search.corpora import Policy, search
 from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
 
 QUESTION = Question((4, 1, 13), (3, 0, 9))  # x is 3; 3, 7, 11 and 15 solve the first equation

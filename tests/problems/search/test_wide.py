@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from geosd.problems.search.documents import WIDE_BLIND, search
+from geosd.problems.search.corpora import WIDE_BLIND, search
 from geosd.problems.search.equations import WIDE, Question
 
 QUESTION = Question((5, 3, 5), (7, 1, 8), 256)  # x is 26: 10 of its class, and 1, which is other

@@ -15,9 +15,9 @@ from typing import Any, Literal
 from geosd.problems.grading.answer_normalization import (
     MULTIPLY,
     NormalizedAnswer,
+    as_words,
     normalize_answer,
     tokenize,
-    without_texts,
 )
 from geosd.problems.grading.exact_numbers import INTEGER, is_integer, read_number
 from geosd.problems.records import Reason
@@ -175,13 +175,6 @@ def _elements(body: str) -> list[str]:
             elements[-1] += "\0" if token == "=" and depth <= 0 and not is_relation else token
         before, second = token, before
     return elements
-
-
-def as_words(body: str) -> str | None:
-    r"""The letters of a normalized answer that is a word or a choice, `\text{(C)}`; else None."""
-    bare = without_texts(body).strip(" .{}")
-    bare = re.sub(r"\A\(\s*(\S)\s*\)\Z", r"\1", bare)
-    return " ".join(bare.split()) if re.fullmatch(r"[A-Za-z][A-Za-z'\- ]*+", bare) else None
 
 
 def _is_product(word: str, gold: str) -> bool:

@@ -323,3 +323,10 @@ def _spellings() -> dict[str, str]:
 
 
 _NAMES = _spellings()
+
+
+def as_words(body: str) -> str | None:
+    r"""The letters of a normalized answer that is a word or a choice, `\text{(C)}`; else None."""
+    bare = without_texts(body).strip(" .{}")
+    bare = re.sub(r"\A\(\s*(\S)\s*\)\Z", r"\1", bare)
+    return " ".join(bare.split()) if re.fullmatch(r"[A-Za-z][A-Za-z'\- ]*+", bare) else None

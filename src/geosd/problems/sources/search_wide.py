@@ -2,7 +2,7 @@
 
 import random
 
-from geosd.problems.search.documents import WideCorpus
+from geosd.problems.search.corpora import WideCorpus
 from geosd.problems.search.equations import WIDE, Question
 from geosd.problems.sources import register
 from geosd.problems.sources.search import Search

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from geosd.problems.miniature import MiniatureGrader, build_tokenizer, is_held_out
-from geosd.problems.search.documents import VOCABULARY, SearchCorpus, WideCorpus
+from geosd.problems.search.corpora import VOCABULARY, SearchCorpus, WideCorpus
 from geosd.problems.search.equations import Question
 
 TRIAL = re.compile(r"(\d+) (\d+) (\d+)(?P<again> \2 \3)? (;|ok)(?: (\d+) (\d+) (;|ok))?(?: |$)")
