@@ -10,7 +10,7 @@ import yaml
 
 from geosd.cli import select_rates
 from geosd.config import ConfigError, load, resolve
-from geosd.config.sweeps import values_of_candidates
+from geosd.config.sweeps import swept_values
 from geosd.scores.tidy import COLUMNS
 
 MODEL = "mini-qwen3"
@@ -36,7 +36,7 @@ def scores(study) -> pd.DataFrame:
     rows = [
         (model, name, seed, 0, "select_validation", "ID", "avg@k", 8, 60.0 if best else 50 - rate)
         for model in study.models
-        for variant, candidates in values_of_candidates(study, "learning_rate").items()
+        for variant, candidates in swept_values(study, "learning_rate").items()
         for name, rate in candidates.items()
         for best in [CHOSEN.get((model, variant)) == rate]
         for seed in study.seeds
@@ -69,12 +69,12 @@ def rate(study, model, variant) -> float:
 
 def test_the_sweep_of_a_rate_leaves_out_candidates_that_differ_in_more(root):
     params = load(root / "params.yaml")
-    paper = values_of_candidates(resolve(params, "paper_selection"), "learning_rate")
+    paper = swept_values(resolve(params, "paper_selection"), "learning_rate")
     assert all("damping_0.001" in name for name in paper["geosd"])
     assert (len(paper["geosd"]), len(paper["fwdkl"])) == (3, 5)
     assert not any("clip" in name for name in paper["grpo"])
     own = resolve(params, "miniature_hyperparameters")
-    assert values_of_candidates(own, "learning_rate") == {}
+    assert swept_values(own, "learning_rate") == {}
 
 
 def test_each_model_takes_its_own_rates(selected):

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from geosd.evaluation.alignment import ProbeRollout, mass_on_ranks
-from geosd.evaluation.states import RANKS
+from geosd.evaluation.alignment import RANKS, ProbeRollout, mass_on_ranks
 
 PAD, HINT, A, B, V = 0, 1, 2, 3, 10
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from geosd.problems.records import Sample
-from geosd.scores.avg_and_pass_at_k import avg_at_k, count_correct, mean_pass_at_k
+from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k
 from geosd.scores.consensus import consensus, majority_accuracy
+from geosd.scores.samples_by_problem import count_correct
 
 SHARED = Path(os.environ.get("GEOSD_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
 FILE = SHARED / "samples" / "gsm8k_qwen25_1p5b_10x3temps.jsonl"

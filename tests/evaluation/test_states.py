@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from geosd.evaluation.alignment import ProbeRollout
-from geosd.evaluation.states import gradient_norms, survey_states, top_tokens
+from geosd.evaluation.alignment import ProbeRollout, top_tokens
+from geosd.evaluation.states import gradient_norms, survey_states
 from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.models.tiny_models import build
 

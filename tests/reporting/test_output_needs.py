@@ -10,7 +10,7 @@ import yaml
 from made_up_tables import made_up_tables
 
 from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.output_needs import NEEDS, catalogue
+from geosd.config.output_needs import NEEDS, output_needs_table
 from geosd.reporting.method_style import ABLATION, METHODS, OTHER
 from geosd.reporting.specs import output_specs, render
 from geosd.reporting.tables import Cell, Column, Row, Table, save
@@ -153,7 +153,7 @@ def test_what_needs_test_problems_alone_is_made_without_benchmarks(loaded, tmp_p
 
 def test_the_list_of_outputs_is_that_of_their_declarations(root):
     page = (root / "docs/configuration.md").read_text(encoding="utf-8")
-    assert catalogue() in page, "`make schema` writes the list anew"
+    assert output_needs_table() in page, "`make schema` writes the list anew"
     assert all(f"| `{name}` |" in page for name in output_specs())
 
 

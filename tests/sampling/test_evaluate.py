@@ -16,8 +16,9 @@ from geosd.problems.records import Problem, Sample
 from geosd.sampling.graded_sampler import GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
-from geosd.scores.avg_and_pass_at_k import avg_at_k, count_correct
+from geosd.scores.avg_and_pass_at_k import avg_at_k
 from geosd.scores.consensus import consensus
+from geosd.scores.samples_by_problem import count_correct
 from geosd.seeds import seed_of
 
 DECODING = SamplingParams(0.6, 0.95, 8)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from geosd.problems.records import Sample
-from geosd.scores.avg_and_pass_at_k import (
-    ProblemCounts,
-    UnevenSamplesError,
-    avg_at_k,
-    count_correct,
-)
+from geosd.scores.avg_and_pass_at_k import avg_at_k
+from geosd.scores.samples_by_problem import ProblemCounts, UnevenSamplesError, count_correct
 
 
 def sample(problem: str, number: int, correct: bool, benchmark: str = "id") -> Sample:

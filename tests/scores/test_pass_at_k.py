@@ -8,7 +8,8 @@ from math import comb
 
 import pytest
 
-from geosd.scores.avg_and_pass_at_k import ProblemCounts, mean_pass_at_k, pass_at_k
+from geosd.scores.avg_and_pass_at_k import mean_pass_at_k, pass_at_k
+from geosd.scores.samples_by_problem import ProblemCounts
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 7])

@@ -12,8 +12,9 @@ import random
 import pytest
 
 from geosd.problems.records import Sample
-from geosd.scores.avg_and_pass_at_k import ProblemCounts, avg_at_k, mean_pass_at_k, pass_at_k
+from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k, pass_at_k
 from geosd.scores.consensus import consensus_rows
+from geosd.scores.samples_by_problem import ProblemCounts
 from geosd.scores.score_table import score_run
 from geosd.scores.statistics import Group, contrast
 

@@ -10,7 +10,7 @@ import pytest
 
 from geosd.cli import select_rates
 from geosd.config import load, resolve
-from geosd.config.sweeps import values_of_candidates
+from geosd.config.sweeps import swept_values
 from geosd.scores.tidy import COLUMNS
 
 GRIDS = """
@@ -68,7 +68,7 @@ def select(workflow) -> None:
         rows = [
             (model, run, seed, 0, "select_validation", "ID", "avg@k", 8, 60.0 if best else 40.0)
             for model in selection.models
-            for variant, candidates in values_of_candidates(selection, "learning_rate").items()
+            for variant, candidates in swept_values(selection, "learning_rate").items()
             for run, rate in candidates.items()
             for best in [rate == BEST[model, variant]]
             for seed in selection.seeds

@@ -67,12 +67,12 @@ class Pipeline(NamedTuple):
 
     @property
     def lock(self) -> Path:
-        """DVC's own file of hashes."""
+        """DVC's own file of hashes, beside the generated one."""
         return self.file.with_suffix(".lock")
 
     @classmethod
     def of(cls, study: str) -> Pipeline:
-        """The pipeline of a study."""
+        """The pipeline of a study, where it is generated."""
         folder = Path("workflow/dvc" if study == FIRST else f"pipelines/{study}")
         at, root = (Path("dvc.yaml"), "") if study == FIRST else (folder / "dvc.yaml", "../../")
         return cls(at, folder / "settings.yaml", folder / "code.yaml", root)

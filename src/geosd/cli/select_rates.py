@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from geosd.config import ConfigError, load, resolve
-from geosd.config.sweeps import values_of_candidates
+from geosd.config.sweeps import swept_values
 from geosd.files import write_text
 from geosd.provenance.proof import prove
 from geosd.scores.rate_selection import RULE, best_common_rate, select_candidate
@@ -35,7 +35,7 @@ def main(study: str, scores: Path, out: Path, params: Path = Path("params.yaml")
     """
     resolved, table = resolve(load(params), study), read_tidy("scores", scores)
     digest = prove([scores])[scores]
-    swept = values_of_candidates(resolved, KEY)
+    swept = swept_values(resolved, KEY)
     if not swept:
         raise ConfigError(
             f"studies.{study}.grid: no variant has a grid of {KEY}, so there is nothing to select."

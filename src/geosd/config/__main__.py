@@ -11,7 +11,7 @@ import yaml
 from geosd.config import ConfigError, load, resolve
 from geosd.config.json_schema import json_schema
 from geosd.config.loading import SCHEMA
-from geosd.config.output_needs import catalogue
+from geosd.config.output_needs import output_needs_table
 from geosd.config.rule_settings import configuration
 from geosd.files import write_text
 
@@ -41,7 +41,7 @@ def schema() -> None:
 def outputs() -> None:
     """Write the list of tables and figures into docs/configuration.md."""
     text, marks = PAGE.read_text("utf-8"), r"(?s)(?<=<!-- outputs -->\n).*(?=<!-- end -->)"
-    write_text(PAGE, re.sub(marks, lambda _: f"\n{catalogue()}\n", text))
+    write_text(PAGE, re.sub(marks, lambda _: f"\n{output_needs_table()}\n", text))
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ NEEDS = {
 """What an output may need, by the word of its declaration."""
 
 
-def catalogue() -> str:
+def output_needs_table() -> str:
     """What each table and figure needs of a study, is made of, and shows: rows of Markdown."""
     rows = ["| output | shows | in the paper | made of | needs |", "|:--|:--|:--|:--|:--|"]
     for name, spec in output_specs().items():

@@ -13,7 +13,7 @@ from typing import Any
 from geosd.config.errors import raise_if_unknown
 from geosd.config.schema_base import given_values
 from geosd.config.study import Study
-from geosd.config.sweeps import sweep_points, values_of_candidates
+from geosd.config.sweeps import sweep_points, swept_values
 from geosd.dotted_keys import dotted_items
 from geosd.models.shipped_base_models import pinned_files
 from geosd.provenance.checkpoint_files import hashes_of_checkpoint
@@ -245,7 +245,7 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
         for name, (_, changed) in study.candidates.items()
     },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
-    "rate_candidates": lambda study, _: values_of_candidates(study, "learning_rate"),
+    "rate_candidates": lambda study, _: swept_values(study, "learning_rate"),
     "learning_rates": _learning_rates,
     "selected_rates": _learning_rates,
     "hyperparameters": _hyperparameters,

@@ -30,8 +30,8 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
     return points
 
 
-def values_of_candidates(study: Study, key: str) -> dict[str, dict[str, Any]]:
-    """Variant -> candidate of its grid -> its value of a key, in the grid's order.
+def swept_values(study: Study, key: str) -> dict[str, dict[str, Any]]:
+    """The values of a key that a sweep tries: variant -> candidate -> value, in the grid's order.
 
     Candidates that differ in another key too are left out, and so are variants whose grid never
     changes the key. They are compared on the first model: a grid is the same on all.

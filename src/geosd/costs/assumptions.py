@@ -19,6 +19,7 @@ GPUS = {
     "h200": Gpu("H200 SXM", 143_771 * MIB, 4.8e12, 989e12),
     "h100": Gpu("H100 SXM", 81_559 * MIB, 3.35e12, 989e12),
 }
+"""The paper ran on H200 (Appendix Hardware)."""
 
 
 @dataclass(frozen=True)

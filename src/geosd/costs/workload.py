@@ -1,12 +1,10 @@
-"""What the jobs of a study do, on which GPUs, and what is assumed of both."""
+"""What the jobs of a study do, and on how many GPUs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from geosd.costs.update_operations import UpdateSize
-
-"""The paper ran on H200 (Appendix Hardware)."""
 
 
 class GpuRequest(NamedTuple):

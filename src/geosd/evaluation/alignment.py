@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from geosd.evaluation.states import top_tokens
 from geosd.models.output_head import head_logits
 from geosd.training.packing import pack
 from geosd.training.policy import response_logits
 
 RANKINGS = ("pi_0", "live")
+RANKS = 8
+"""Tokens of the teacher that the paper follows (section 5.1: ranks 1-8)."""
 
 
 @dataclass(frozen=True)
@@ -91,3 +92,8 @@ def _hidden(
         chosen += [before + position for position in rollout.selected]
         before += len(rollout.response)
     return response_logits(model, packed, every_position=True).hidden[chosen]
+
+
+def top_tokens(logits_NV: Tensor) -> Tensor:
+    """Token ids of the ranks 1 to `RANKS` at each position, best first [N, R]."""
+    return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from geosd.evaluation.alignment import top_tokens
 from geosd.geometry import entropy, forward_kl, hellinger, overlap, reverse_kl, union_support
 from geosd.training.packing import pack
 from geosd.training.policy import response_logits
 
 DIVERGENCES = {"fwdkl": forward_kl, "revkl": reverse_kl, "hellinger": hellinger}
 """Whose gradients are compared (paper, Figure mechanism A)."""
-RANKS = 8
-"""Tokens of the teacher that the paper follows (section 5.1: ranks 1-8)."""
 
 
 @torch.no_grad()
@@ -111,8 +110,3 @@ def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
 def _add(columns: dict[str, list[Tensor]], **values: Tensor) -> None:
     for name, value in values.items():
         columns.setdefault(name, []).append(value)
-
-
-def top_tokens(logits_NV: Tensor) -> Tensor:
-    """Token ids of the ranks 1 to `RANKS` at each position, best first [N, R]."""
-    return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices

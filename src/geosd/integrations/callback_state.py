@@ -64,7 +64,7 @@ def load_from_checkpoint(
 
 
 def trained(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that train, by name, of a model in shards (FSDP2) its shards; no base's."""
+    """The parameters that a callback's state is of: those that train, by name, or their shards."""
     for part in model.modules():
         if isinstance(part, FSDPModule):
             part.reshard()  # a pass without gradients leaves the output head gathered

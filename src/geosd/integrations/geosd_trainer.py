@@ -216,7 +216,7 @@ class GeoSDTrainer(SDFTTrainer):
 
 
 def output_head(model: nn.Module, frozen: bool) -> nn.Module:
-    """The output head of a model after a pass, to be applied outside of passes.
+    """The output head of a GeoSDTrainer's model after a pass, to be applied outside of passes.
 
     A frozen one keeps the weights of now; another has those of the model's last pass. Of a model in
     shards (FSDP2) it is a plain layer: its own would gather its weights for each chunk.
@@ -261,7 +261,7 @@ class EpochSampler(Sampler):
 
 
 def with_privileged_context(dataset: DataSets, column: str) -> DataSets:
-    """A data set, or several by name, with TRL's name of the column; ValueError without one."""
+    """A GeoSDTrainer's data set, or several by name, its column renamed; ValueError without one."""
     if isinstance(dataset, dict):
         return {name: with_privileged_context(each, column) for name, each in dataset.items()}
     if dataset is None:

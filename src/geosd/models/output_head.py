@@ -139,5 +139,5 @@ def _multiplies_into_float32(tensor: Tensor) -> bool:
 
 
 def head_logits(model: nn.Module, hidden_ND: Tensor) -> Tensor:
-    """Logits [..., V] of hidden states [..., D]; float32 from bfloat16 (`models.output_head`)."""
+    """Logits [..., V] that a model's output head makes of hidden states [..., D]."""
     return output_logits(model.lm_head, hidden_ND)

@@ -21,14 +21,14 @@ UNITS = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
 def parameters(model: str) -> int:
-    """All parameters of a model of known dimensions; ValueError for another."""
+    """A model's place on the ladder of sizes: all its parameters; ValueError if unknown."""
     if model in TINY_MODELS:
         return dimensions(model, len(VOCABULARY)).parameters
     return architecture(model).parameters
 
 
 def short_count(number: float) -> str:
-    """A number of parameters as papers print it.
+    """A size on the ladder's axis, a number of parameters, as papers print it.
 
     Example:
         >>> [short_count(n) for n in (31_904, 620_000, 8_190_735_360)]

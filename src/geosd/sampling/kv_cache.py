@@ -106,7 +106,7 @@ def moved(part: Tensor, source_BP: Tensor | None) -> Tensor:
 
 
 def layers_of(model: nn.Module) -> list[CacheLayerMixin]:
-    """The layers of the cache that a model brings itself."""
+    """The layers of keys and values in the cache that a model brings itself."""
     return DynamicCache(config=model.config).layers
 
 

@@ -9,12 +9,8 @@ from statistics import fmean
 from typing import Any
 
 from geosd.problems.records import Sample, is_out_of_distribution
-from geosd.scores.avg_and_pass_at_k import (
-    count_correct,
-    group_by_benchmark,
-    group_by_problem,
-    pass_at_k,
-)
+from geosd.scores.avg_and_pass_at_k import pass_at_k
+from geosd.scores.samples_by_problem import count_correct, group_by_benchmark, group_by_problem
 
 THRESHOLD = 0.75
 """The paper's tau: from which share of the samples on they agree strongly (sec:false-consensus)."""

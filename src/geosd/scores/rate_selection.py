@@ -140,7 +140,7 @@ def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd
 
 
 def rate_above(rates: Iterable[float], rate: float, decades: float = 0.0) -> float | None:
-    """The learning rate of a sweep so many decades above another; None where it has none.
+    """The one of some learning rates that is so many decades above another; None without one.
 
     Example:
         >>> rate_above([1e-6, 3e-6, 1e-5], 3e-6, 0.5)

@@ -9,9 +9,7 @@ from geosd.files import DamagedFileError, remake_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.problems.search.habits import HABITS, habit_shares
-from geosd.scores.avg_and_pass_at_k import (
-    group_by_benchmark,
-)
+from geosd.scores.samples_by_problem import group_by_benchmark
 from geosd.scores.score_table import OOD_AVERAGE, Run
 
 

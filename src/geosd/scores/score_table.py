@@ -14,13 +14,9 @@ import pandas as pd
 from geosd.files import DamagedFileError, remake_hint
 from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, Sample
-from geosd.scores.avg_and_pass_at_k import (
-    avg_at_k,
-    count_correct,
-    group_by_benchmark,
-    mean_pass_at_k,
-)
+from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k
 from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
+from geosd.scores.samples_by_problem import count_correct, group_by_benchmark
 from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
 
 OOD_AVERAGE = "ood_avg"

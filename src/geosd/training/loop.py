@@ -168,7 +168,7 @@ class StepLoss:
         return torch.arange(len(lengths_B), device=device).repeat_interleave(lengths_B)
 
     def backward(self) -> tuple[Tensor, Terms, list[Tensor]]:
-        """Differentiate; the loss, its terms, and the student's hidden states by microbatch."""
+        """Differentiate the step's loss; the loss, its terms, and the student's hidden states."""
         single = len(self.microbatches) == 1
         if not single:
             _, _, grads = self._loss_and_grads(self._first_pass_scalars())

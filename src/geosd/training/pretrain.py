@@ -62,7 +62,7 @@ class PretrainingArguments:
                 )
 
     def factor(self, step: int) -> float:
-        """Share of the peak learning rates at a step, counted from 0."""
+        """Share of the peak learning rates at a step of the pretraining, counted from 0."""
         rise = (step + 1) / max(1, self.warmup)
         fall = (self.steps - step) / max(1.0, self.decay * self.steps)
         return min(1.0, rise, fall)

@@ -71,7 +71,7 @@ def draw_splits(
     settings: Mapping[str, Any],
     skip_near: bool,
 ) -> ProblemSplits:
-    """Draw the splits of problems that exist, none of them twice, and cut the benchmarks.
+    """Draw the splits of DAPO-Math's problems, none of them twice, and cut the benchmarks.
 
     Settings are the problems of each split, `train`, `select_train`, `select_validation`,
     `test_id`, `test_per_benchmark` (None takes all), and the draw's `seed`. `skip_near` passes over
