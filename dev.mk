@@ -8,9 +8,9 @@ ENGINE ?= vllm
 # Its build, and so its file, is whatever the index offers: envs/laptop.txt.
 TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 
-# The base models that the repository ships: six draws of each family, one of each other size.
+# The base models that the repository ships: six draws of each, one of each other size.
 BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
-  $(foreach family,qwen3 olmo3 llama,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
+  $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
 .PHONY: help-dev test-all test-core test-vllm test-verl test-slurm rehearse bench lint schema \
   pins pins-gpu gpu-check base-models ledger select-rates results pages dvc repro exp container clean-study unused
