@@ -24,7 +24,6 @@ import tyro
 import yaml
 from dvc.repo import Repo
 
-from geosd.cli.snakemake_runs import dry_run
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import write_text
@@ -141,7 +140,7 @@ def main(study: str) -> None:
             f"Not committed yet:\n{changed}Hint: commit first; what is published names the commit"
             " that it can be made again from."
         )
-    if dry_run(study):
+    if not is_finished(study):
         raise SystemExit(
             f"Study {study} is not finished, or not up to date.\n"
             f"Hint: `make plan STUDY={study}` says what is missing."
@@ -178,11 +177,17 @@ def main(study: str) -> None:
 def dvc_commit(study: str) -> None:
     """Let DVC record a finished study that has a pipeline, as `publish` does, and push nothing."""
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
-    if dry_run(study):
+    if not is_finished(study):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
         return
     commit([pipeline], all_folders(study))
     print(f"DVC knows the results of study {study}: `dvc status` has nothing to say of {pipeline}.")
+
+
+def is_finished(study: str) -> bool:
+    """Whether Snakemake finds nothing to do."""
+    options = ("--profile", "local", "--dry-run", "--config", f"study={study}")
+    return "Nothing to be done" in run("snakemake", *options)
 
 
 def not_fetched(error: str) -> str:

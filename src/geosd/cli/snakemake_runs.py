@@ -45,10 +45,7 @@ class PlannedJob(NamedTuple):
 
 
 def dry_run(study: str, listed: bool = False) -> list[list[Any]]:
-    """The jobs that Snakemake would run; it prints each of them where all are to be `listed`.
-
-    None is left of a finished study.
-    """
+    """The jobs that Snakemake would run; it prints each of them where all are to be `listed`."""
     words = ["--profile", "local", "--dry-run", "--logger", "brief", "--config", f"study={study}"]
     with tempfile.TemporaryDirectory() as folder:
         file, output = Path(folder, "jobs.json"), None if listed else subprocess.PIPE
@@ -57,7 +54,7 @@ def dry_run(study: str, listed: bool = False) -> list[list[Any]]:
         )
         if done.returncode:
             sys.exit(done.stdout or done.returncode)
-        return json.loads(file.read_text()) if file.exists() else []  # nothing is to be done
+        return json.loads(file.read_text())
 
 
 def _run(

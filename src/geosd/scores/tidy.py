@@ -13,8 +13,6 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from geosd.files import DamagedFileError, remake_hint
 
 if TYPE_CHECKING:  # the workflow reads the columns at each start, which must not load pandas
