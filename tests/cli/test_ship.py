@@ -266,6 +266,21 @@ def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, no_png):
     assert not changed, f"make figures STUDY={study}, and look at what git shows"
 
 
+def test_a_processor_that_sorts_equal_keys_otherwise_draws_the_same(tmp_path, monkeypatch, no_png):
+    """Without `kind="stable"` numpy leaves the order of equal keys to the processor."""
+    stable = pd.DataFrame.sort_values
+
+    def otherwise(rows, by, *, kind="quicksort", **options):
+        free = kind != "stable" and isinstance(by, str)  # several keys are always sorted stably
+        return stable(rows.iloc[::-1] if free else rows, by, kind="stable", **options)
+
+    shutil.copytree(ROOT / "figures/smollm2_methods", tmp_path / "smollm2_methods")
+    recorded = read_shipped(tmp_path / "smollm2_methods").files
+    monkeypatch.setattr(pd.DataFrame, "sort_values", otherwise)
+    ship.redraw("smollm2_methods", tmp_path)
+    assert read_shipped(tmp_path / "smollm2_methods").files == recorded
+
+
 @pytest.mark.slow
 def test_the_ledger_over_all_studies_is_that_of_what_is_shipped(tmp_path, no_png):
     family = ROOT / "figures/miniature"

@@ -42,7 +42,7 @@ def plot(
     figure = figure_of(models, 0.75 + 1.25 * len(rows))
     panels = figure.subplots(len(rows), len(models), squeeze=False, sharex=True, sharey=True)
     for model, column in zip(models, panels.T, strict=True):
-        of_model = means[means["model"] == model].sort_values("learning_rate")
+        of_model = means[means["model"] == model].sort_values("learning_rate", kind="stable")
         at_selected = is_at_selected_rate(of_model, selected_rates[model])
         for axes, variants in zip(column, rows.values(), strict=True):
             plane(axes, low, high)

@@ -30,13 +30,13 @@ def stepsize_figure_points(runs: pd.DataFrame) -> pd.DataFrame:
 def learning_rate_lines(configurations: pd.DataFrame) -> pd.DataFrame:
     """The full runs of each variant by learning rate."""
     full = configurations.groupby("variant")["steps"].transform("max")
-    return configurations[configurations["steps"] == full].sort_values("learning_rate")
+    return configurations[configurations["steps"] == full].sort_values("learning_rate", kind="stable")
 
 
 def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
     """Runs of a learning rate that were stopped early, by length."""
     lengths = configurations.groupby(["variant", "learning_rate"])["steps"].transform("size")
-    return configurations[lengths > 1].sort_values("steps")
+    return configurations[lengths > 1].sort_values("steps", kind="stable")
 
 
 @figures.themed
