@@ -30,7 +30,9 @@ def stepsize_figure_points(runs: pd.DataFrame) -> pd.DataFrame:
 def learning_rate_lines(configurations: pd.DataFrame) -> pd.DataFrame:
     """The full runs of each variant by learning rate."""
     full = configurations.groupby("variant")["steps"].transform("max")
-    return configurations[configurations["steps"] == full].sort_values("learning_rate", kind="stable")
+    return configurations[configurations["steps"] == full].sort_values(
+        "learning_rate", kind="stable"
+    )
 
 
 def early_stop_lines(configurations: pd.DataFrame) -> pd.DataFrame:
