@@ -187,7 +187,7 @@ def drift_at(run: Runs, share: float) -> Quantity:
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table, means = select_rows(evidence.drift_over_steps, model=model, variant=run), {}
-        for seed, rows in table.sort_values("step", kind="stable").groupby("seed"):
+        for seed, rows in table.sort_values("step").groupby("seed"):
             # One step visits a handful of rollouts: the mean over 4 % of the measurements so far.
             reached = rows["value"][rows["step"] <= share * rows["step"].max()]
             if len(reached):

@@ -147,6 +147,23 @@ def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int,
     return limits
 
 
+def slurm_requests(
+    study: Study, models: Sequence[str], max_minutes: int
+) -> dict[slurm.Request, list[str]]:
+    """What the planned jobs ask SLURM for, each once -> the models and rules that do.
+
+    A job asks for `max_minutes` at most, and goes on when it is submitted again.
+    """
+    requests: dict[slurm.Request, list[str]] = {}
+    for model, rule in product(models, job_counts(study)):
+        job = study.params.resources_of(model).job(rule)
+        nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
+        minutes = min(job.minutes, max_minutes)
+        request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
+        requests.setdefault(request, []).append(f"{model}/{rule}")
+    return requests
+
+
 def _partitions(study: Study, site: slurm.Site) -> str:
     """Whether each job fits a partition of the site, in words."""
     requests = slurm_requests(study, study.models, site.max_minutes)
@@ -277,20 +294,3 @@ def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWork
         chunk=settings["chunk"],
         microbatch=settings["microbatch"] or settings["problems"],
     )
-
-
-def slurm_requests(
-    study: Study, models: Sequence[str], max_minutes: int
-) -> dict[slurm.Request, list[str]]:
-    """What the planned jobs ask SLURM for, each once -> the models and rules that do.
-
-    A job asks for `max_minutes` at most, and goes on when it is submitted again.
-    """
-    requests: dict[slurm.Request, list[str]] = {}
-    for model, rule in product(models, job_counts(study)):
-        job = study.params.resources_of(model).job(rule)
-        nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
-        minutes = min(job.minutes, max_minutes)
-        request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
-        requests.setdefault(request, []).append(f"{model}/{rule}")
-    return requests

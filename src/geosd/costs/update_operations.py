@@ -18,7 +18,7 @@ BACKWARD = 4.0
 
 
 def projection_sizes(model: Architecture) -> Dimensions:
-    """The widths of the seven projections whose operations in an update are counted."""
+    """The widths of the seven projections, from which an update and its factors are counted."""
     return Dimensions(
         model.layers, model.hidden, model.ffn, model.heads, model.kv_heads, model.head
     )

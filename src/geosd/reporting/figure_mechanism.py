@@ -42,9 +42,7 @@ def plot(
         figures.panel_title(panels[f"B {model}"], "B", model)
         drifts[model] = independent_values(runs[runs["model"] == model], "value")
         axes = panels[f"B {model}"]
-        figures.method_lines(
-            axes, drifts[model].sort_values("step", kind="stable"), "step", "value", methods
-        )
+        figures.method_lines(axes, drifts[model], "step", "value", methods)
         for line in axes.lines:
             line.set_marker("")
         axes.set(xlabel="updates", ylabel="Fisher-Rao distance from π₀ (rad)", xlim=(0, None))

@@ -45,7 +45,7 @@ def plot(training_curves: pd.DataFrame, models: Sequence[str], methods: Sequence
     for model, row in zip(models, grid, strict=True):
         for axes, (quantity, (label, most)) in zip(row, PANELS.items(), strict=True):
             panel = runs[(runs["model"] == model) & (runs["quantity"] == quantity)]
-            values = independent_values(panel, "value").sort_values("step", kind="stable")
+            values = independent_values(panel, "value")
             figures.method_lines(axes, values, "step", "value", names, (0.0, most))
             for number, line in enumerate(axes.get_lines()):
                 if len(line.get_xdata()) > 1:

@@ -87,7 +87,7 @@ def mean_line(
         ends = np.clip([student_interval(each) for _, each in at_x], *bounds).T
         axes.fill_between(means.index, *ends, color=colour, alpha=0.18, lw=0, zorder=1)
     elif values["unit"].nunique() > 1:
-        for _, one in values.sort_values(x, kind="stable").groupby("unit"):
+        for _, one in values.sort_values(x).groupby("unit"):
             axes.plot(one[x], one[y], color=colour, lw=0.5, alpha=0.5, zorder=1)
 
 

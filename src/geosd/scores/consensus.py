@@ -1,4 +1,4 @@
-"""Consensus of samples: the majority answer of a problem, and whether it is right."""
+"""Consensus of samples: the majority answer of a problem, whether it is right, and its table."""
 
 import math
 from collections import Counter

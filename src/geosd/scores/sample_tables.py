@@ -1,4 +1,4 @@
-"""What samples say of every run, as tidy tables: consensus of the OOD ones, and habits."""
+"""The samples of every run: reading and checking them, and the habits in them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
