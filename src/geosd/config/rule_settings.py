@@ -221,7 +221,7 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
 def _learning_rates(study: Study, *_: Any) -> dict[str, dict[str, float]]:
     """The learning rate of each variant that the study trains, by model.
 
-    A grid may try other rates of a variant. Then this is the selected rate.
+    A grid may try other rates of a variant. Then this is the configured rate.
     """
     variants = dict.fromkeys(study.candidates.get(name, (name,))[0] for name in study.trained)
     return {

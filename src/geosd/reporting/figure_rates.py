@@ -13,7 +13,7 @@ from geosd.reporting.figures import SHADE, figure_of, legend_below, themed
 from geosd.reporting.id_ood_plane import frame_of, path, plane
 from geosd.reporting.method_style import method, methods_by_kind
 from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
-from geosd.scores.rate_selection import COLLAPSE, is_at_selected_rate
+from geosd.scores.rate_selection import COLLAPSE, is_at_configured_rate
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import independent_values
 
@@ -30,7 +30,7 @@ def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: SweepPoints,
-    selected_rates: Mapping[str, Mapping[str, float]],
+    configured_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
     """Plot `figure_rates`: each model's paths over the learning rates, a row a kind of method."""
     sweeps = {m: sweep_gains(scores, m, points[m]).assign(model=m) for m in models}
@@ -43,12 +43,12 @@ def plot(
     panels = figure.subplots(len(rows), len(models), squeeze=False, sharex=True, sharey=True)
     for model, column in zip(models, panels.T, strict=True):
         of_model = means[means["model"] == model].sort_values("learning_rate", kind="stable")
-        at_selected = is_at_selected_rate(of_model, selected_rates[model])
+        at_configured = is_at_configured_rate(of_model, configured_rates[model])
         for axes, variants in zip(column, rows.values(), strict=True):
             plane(axes, low, high)
             axes.axvspan(low[0], -COLLAPSE, color=SHADE, lw=0, zorder=0)
             axes.axhspan(low[1], -COLLAPSE, color=SHADE, lw=0, zorder=0)
-            _paths(axes, of_model.assign(selected=at_selected), variants)
+            _paths(axes, of_model.assign(configured=at_configured), variants)
         column[0].set_title(model)
         column[-1].set_xlabel("ID gain (points)")
     for axes, kind in zip(panels[:, 0], rows, strict=True):
@@ -60,7 +60,7 @@ def plot(
     dot = {"color": "0.6", "marker": "o", "ls": ""}
     handles["smallest"] = Line2D([], [], ms=SIZES[0], mew=0, **dot)
     handles["largest rate"] = Line2D([], [], ms=SIZES[1], mew=0, **dot)
-    handles["selected rate"] = Line2D([], [], ms=SIZES[1], mec="black", mew=0.9, **dot)
+    handles["configured rate"] = Line2D([], [], ms=SIZES[1], mec="black", mew=0.9, **dot)
     handles["collapse"] = Patch(color=SHADE)
     across = 7 if len(models) > 1 else 3
     legend_below(figure, handles, ncols=across, handlelength=2)
@@ -84,9 +84,9 @@ def _paths(axes: Axes, means: pd.DataFrame, variants: Sequence[str]) -> None:
         marker = {"marker": look.pop("marker"), "color": look["color"], "ls": ""}
         path(axes, of_method, lw=1.0, zorder=PATH, **look)
         sizes = np.interp(np.log(of_method["learning_rate"]), ends, SIZES)
-        at = of_method[[ID, OOD_AVERAGE, "selected"]].itertuples(index=False)
-        for (x, y, selected), size in zip(at, sizes, strict=True):
+        at = of_method[[ID, OOD_AVERAGE, "configured"]].itertuples(index=False)
+        for (x, y, configured), size in zip(at, sizes, strict=True):
             edge = (
-                {"mec": "black", "mew": 0.9, "zorder": 4} if selected else {"mew": 0, "zorder": 3}
+                {"mec": "black", "mew": 0.9, "zorder": 4} if configured else {"mew": 0, "zorder": 3}
             )
             axes.plot(x, y, ms=size, **marker, **edge)

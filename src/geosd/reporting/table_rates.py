@@ -1,4 +1,4 @@
-"""Each method at its selected learning rate and half a decade to either side of it."""
+"""Each method at its configured learning rate and half a decade to either side of it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,14 +13,14 @@ from geosd.scores.score_table import ID, OOD_AVERAGE
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
 STEPS = {"below": -0.5, "": 0.0, "above": 0.5}
-"""Decades from the selected rate, by the word in a column's heading."""
+"""Decades from the configured rate, by the word in a column's heading."""
 
 
 def build(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: SweepPoints,
-    selected_rates: Mapping[str, Mapping[str, float]],
+    configured_rates: Mapping[str, Mapping[str, float]],
 ) -> Table:
     """Build `table_rates`: methods at their rate and half a decade off; empty where not trained."""
     variants = ordered(point["variant"] for model in models for point in points[model])
@@ -29,18 +29,18 @@ def build(
         runs, base = rate_runs(scores, model, points[model])
         cells["pi_0"] |= {f"{model}.{key}": mean_cell(base[key]) for key in LABELS}
         for name in variants:
-            rate = selected_rates[model][name]
+            rate = configured_rates[model][name]
             cells[name] |= _cells(model, runs[runs["variant"] == name], rate)
     note = (
         f"{accuracy_note(scores)}, OOD averaged within each run over its OOD benchmarks. Below"
-        " and above: half a decade from the selected rate; empty where the grid ends. Collapse:"
-        " the rates at most half a decade from the selected one at which runs fall"
+        " and above: half a decade from the configured rate; empty where the grid ends. Collapse:"
+        " the rates at most half a decade from the configured one at which runs fall"
         f" {COLLAPSE:g} points or more below π₀ of the same seed, in or out of distribution, and"
         " how many runs do."
     )
     return candidate_table(
         "table_rates",
-        "Accuracy around the selected learning rates",
+        "Accuracy around the configured learning rates",
         note,
         "Method",
         [column for model in models for column in _columns(model)],

@@ -132,10 +132,10 @@ def best_common_rate(
     return None if means.empty else float(means.idxmax())
 
 
-def is_at_selected_rate(runs: pd.DataFrame, selected: Mapping[str, float]) -> pd.Series:
-    """Whether each run of a model's sweep is at the rate that was selected for its variant."""
+def is_at_configured_rate(runs: pd.DataFrame, configured: Mapping[str, float]) -> pd.Series:
+    """Whether a run of a model's sweep has the rate that its study configures for its variant."""
     grid = runs["learning_rate"].unique()
-    in_grid = {name: rate_above(grid, selected[name]) for name in runs["variant"].unique()}
+    in_grid = {name: rate_above(grid, configured[name]) for name in runs["variant"].unique()}
     return runs["learning_rate"] == runs["variant"].map(in_grid)
 
 
