@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,14 @@ def test_touched_files_words_and_what_the_study_does_not_use_rerun_nothing(done)
     done.append("src/geosd/problems/sources/dapo_math.yaml", "\n# edited\n")
     (done.folder / "src/geosd/objectives/brandnew.py").write_text('"""A new one."""\n')
     assert done.planned_jobs() == {}
+
+
+def test_a_configuration_that_git_kept_of_older_runs_is_written_anew(done):
+    for made in ("results", ".snakemake"):  # a clone has neither, and figures/ of what was shipped
+        shutil.rmtree(done.folder / made)
+    jobs = done.planned_jobs()
+    assert jobs["train"] and jobs["configuration"] == 1
+    assert done.planned_jobs("ship")["configuration"] == 1
 
 
 def test_an_operator_of_the_geometry_retrains_all_methods_that_use_it_and_samples_no_base(

@@ -99,6 +99,9 @@ rule front_page:
 
 
 rule configuration:
+    input:
+        # Written after the runs: git may keep one of earlier runs, which looks as new as any file.
+        rules.runs.output.index if SCORED else [],
     output:
         "<figures>/configuration.yaml",
     log:
@@ -145,6 +148,7 @@ rule ship:
     """What git keeps of the study: its outputs, and all that makes them again without a run"""
     input:
         outputs=[getattr(rules, name).output for name in STUDY.outputs],
+        configuration=rules.configuration.output,
         tidy=[TIDY[name] for name in TIDY_READ],
     log:
         "<logs>/ship.log",
