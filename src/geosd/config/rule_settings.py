@@ -247,7 +247,6 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "points": lambda study, spec: sweep_points(study, *spec.swept),
     "rate_candidates": lambda study, _: swept_values(study, "learning_rate"),
     "learning_rates": _learning_rates,
-    "selected_rates": _learning_rates,
     "hyperparameters": _hyperparameters,
 }
 """What a table or figure may ask for, and keys of the protocol."""

@@ -30,7 +30,7 @@ def plot(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: SweepPoints,
-    selected_rates: Mapping[str, Mapping[str, float]],
+    learning_rates: Mapping[str, Mapping[str, float]],
 ) -> Figure:
     """Plot `figure_rates`: each model's paths over the learning rates, a row a kind of method."""
     sweeps = {m: sweep_gains(scores, m, points[m]).assign(model=m) for m in models}
@@ -43,7 +43,7 @@ def plot(
     panels = figure.subplots(len(rows), len(models), squeeze=False, sharex=True, sharey=True)
     for model, column in zip(models, panels.T, strict=True):
         of_model = means[means["model"] == model].sort_values("learning_rate", kind="stable")
-        at_configured = is_at_configured_rate(of_model, selected_rates[model])
+        at_configured = is_at_configured_rate(of_model, learning_rates[model])
         for axes, variants in zip(column, rows.values(), strict=True):
             plane(axes, low, high)
             axes.axvspan(low[0], -COLLAPSE, color=SHADE, lw=0, zorder=0)

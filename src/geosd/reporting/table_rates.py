@@ -20,7 +20,7 @@ def build(
     scores: pd.DataFrame,
     models: Sequence[str],
     points: SweepPoints,
-    selected_rates: Mapping[str, Mapping[str, float]],
+    learning_rates: Mapping[str, Mapping[str, float]],
 ) -> Table:
     """Build `table_rates`: methods at their rate and half a decade off; empty where not trained."""
     variants = ordered(point["variant"] for model in models for point in points[model])
@@ -29,7 +29,7 @@ def build(
         runs, base = rate_runs(scores, model, points[model])
         cells["pi_0"] |= {f"{model}.{key}": mean_cell(base[key]) for key in LABELS}
         for name in variants:
-            rate = selected_rates[model][name]
+            rate = learning_rates[model][name]
             cells[name] |= _cells(model, runs[runs["variant"] == name], rate)
     note = (
         f"{accuracy_note(scores)}, OOD averaged within each run over its OOD benchmarks. Below"
