@@ -11,7 +11,7 @@ from geosd.scores.rate_selection import (
     behind_best,
     best_common_rate,
     candidates_clear_of_collapse,
-    collapsed_candidates,
+    collapsed_runs,
     rates_around,
     select_candidate,
 )
@@ -105,7 +105,7 @@ def test_each_model_is_judged_by_its_own_runs():
 
 def test_a_run_ten_points_below_its_own_base_model_is_a_collapse():
     table = scores(pi_0=[50, 30], small=[40.1, 20.1], middle=[90, 20], large=[60, 30])
-    assert collapsed_candidates(table, list(RATES)) == ["middle"]
+    assert collapsed_runs(table).to_dict() == {"pi_0": 0, "small": 0, "middle": 1, "large": 0}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from geosd.scores.rate_selection import (
     VALIDATION,
     behind_best,
     candidates_clear_of_collapse,
-    collapsed_candidates,
+    collapsed_runs,
     select_candidate,
 )
 
@@ -60,9 +60,9 @@ def _verdicts(scores: pd.DataFrame, rates: Mapping[str, float]) -> dict[str, str
     """Why a learning rate may not be selected on any model, by candidate."""
     if not rates:
         return {}
-    clear = candidates_clear_of_collapse(scores, rates)
+    clear, fallen = candidates_clear_of_collapse(scores, rates), collapsed_runs(scores)
     verdicts = {name: "near a collapse" for name in rates if name not in clear}
-    return verdicts | dict.fromkeys(collapsed_candidates(scores, list(rates)), "collapses")
+    return verdicts | {name: "collapses" for name in rates if fallen[name]}
 
 
 def _columns(model: str, of_rates: bool) -> list[Column]:

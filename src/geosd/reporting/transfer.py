@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import coloured, method, ordered
+from geosd.reporting.method_style import coloured, method, ordered, short_rate
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
+from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import Group, contrast, holm, independent_values
 from geosd.scores.transfer import crossing_interval, paired_differences
@@ -26,7 +27,7 @@ SETTINGS_NOTE = (
 
 @figures.themed
 def plot(choice: str, runs: pd.DataFrame) -> Figure:
-    """Plot `figure_transfer`: OOD gains left, ID gains right.
+    """Plot gains over the dial at a choice of rates, in words: OOD gains left, ID gains right.
 
     `runs` has the columns `setting`, `variant`, `seed` and one for each benchmark.
     """
@@ -51,7 +52,8 @@ def plot(choice: str, runs: pd.DataFrame) -> Figure:
 def gains_table(choice: str, runs: pd.DataFrame) -> Table:
     """The table of each method's gain at each setting, and of where its OOD gain crosses 0.
 
-    `runs` is as `plot` takes it.
+    `runs` is as `plot` takes it, with `learning_rate` and, where it is known, `collapsed`: how many
+    runs of the same setting, method and rate collapse.
     """
     settings = sorted(runs["setting"].unique())
     columns = _columns("gain", settings)
@@ -69,6 +71,9 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
                 crossing = crossing_interval(settings, by_setting[settings].to_numpy())
                 numbers = zip(CROSSING, crossing, strict=True)
                 of_variant |= {key: Cell(number, form=".2f") for key, number in numbers}
+        if "collapsed" in own:
+            fallen = own.groupby("setting")["collapsed"].first().sum()
+            of_variant["collapsed"] = Cell(f"{fallen:g} of {len(own)}")
     note = (
         "Change of avg@k from π₀ of the same draw, in points, mean ± half-width of Student's 95 %"
         f" interval over {runs['seed'].nunique()} draws of the base model. {SETTINGS_NOTE}"
@@ -76,14 +81,19 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
         " 10,000 bootstrap samples of the draws; 0 stands for no gain at the first setting, the"
         " last setting for a gain at every one."
     )
+    remarks = ()
+    if "collapsed" in runs:
+        columns.append(Column("collapsed", "collapsed", "ID gain"))
+        note += f" Collapsed: runs {COLLAPSE:g} points or more below π₀ on validation problems."
+        remarks = (f"Learning rates from setting {settings[0]:g} on: {_rates(runs)}.",)
     title = f"Gains over the dial from transfer to conflict, {choice}"
-    return _table("gains", title, note, columns, cells)
+    return replace(_table("gains", title, note, columns, cells), remarks=remarks)
 
 
-def differences_table(choice: str, runs: pd.DataFrame) -> Table:
+def differences_table(choice: str, runs: pd.DataFrame, primary: bool) -> Table:
     """The table of each method's gain minus FwdKL's at each setting; `runs` as `plot` takes it.
 
-    The two primary tests stand under it: GeoSD at the ends of the dial.
+    With `primary`, the two primary tests stand under it: GeoSD at the ends of the dial.
     """
     settings = sorted(runs["setting"].unique())
     names = [name for name in ordered(runs["variant"]) if name != REFERENCE]
@@ -99,7 +109,7 @@ def differences_table(choice: str, runs: pd.DataFrame) -> Table:
         f" Student's 95 % interval. {SETTINGS_NOTE} Bold: p < {LEVEL} by the paired t test with"
         " Holm's correction over the methods of the column."
     )
-    remarks = (f"Primary: {_primary_tests(runs, (settings[0], settings[-1]))}.",)
+    remarks = (f"Primary: {_primary_tests(runs, (settings[0], settings[-1]))}.",) if primary else ()
     title = f"Differences to FwdKL over the dial, {choice}"
     columns = _columns("gain minus FwdKL's", settings)
     return replace(_table("differences", title, note, columns, cells), remarks=remarks)
@@ -119,6 +129,15 @@ def _table(
     columns = sorted(columns, key=lambda column: column.group, reverse=True)  # OOD, then ID
     rows = ((method(v).label, method(v).kind, of_variant) for v, of_variant in cells.items())
     return candidate_table(f"table_transfer_{kind}", title, note, "Method", columns, rows)
+
+
+def _rates(runs: pd.DataFrame) -> str:
+    """The learning rates of each method at the settings, in words."""
+    rates = runs.groupby(["variant", "setting"])["learning_rate"].first()
+    return "; ".join(
+        f"{method(name).label} {', '.join(map(short_rate, rates[name]))}"
+        for name in ordered(runs["variant"])
+    )
 
 
 def _primary_tests(runs: pd.DataFrame, settings: Sequence[float]) -> str:

@@ -28,18 +28,17 @@ def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[fl
     return sorted(r for r in rates if abs(math.log10(r / rate)) <= decades + ROUNDING)
 
 
-def collapsed_candidates(scores: pd.DataFrame, candidates: Sequence[str]) -> list[str]:
-    """Candidates with a collapsed run on the validation problems of any model.
+def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
+    """How many runs of each variant collapse on the validation problems of any model.
 
     A run collapses where its avg@k is `COLLAPSE` points or more below that of pi_0 with the same
     model and seed. Few runs show where collapses begin, so the runs of all models count.
 
     Raises:
-        ValueError: pi_0 was not validated with a model and seed of a candidate.
+        ValueError: pi_0 was not validated with a model and seed of a variant.
     """
     runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k").set_index(["model", "seed"])
     base = runs.loc[runs["variant"] == "pi_0", "value"]
-    runs = runs[runs["variant"].isin(candidates)]
     if missing := sorted(set(runs.index) - set(base.index)):
         named = ", ".join(f"{model} with seed {seed}" for model, seed in missing)
         raise ValueError(
@@ -47,16 +46,17 @@ def collapsed_candidates(scores: pd.DataFrame, candidates: Sequence[str]) -> lis
             "Hint: the selection's `methods` need pi_0."
         )
     fallen = runs["value"] <= base.reindex(runs.index) - COLLAPSE
-    return [name for name in candidates if fallen[runs["variant"] == name].any()]
+    return fallen.groupby(runs["variant"]).sum()
 
 
 def candidates_clear_of_collapse(scores: pd.DataFrame, rates: Mapping[str, float]) -> list[str]:
     """Candidates with no collapse within `MARGIN` decades of their rate, from the smallest rate on.
 
     What lies beyond the ends of the grid is not known, and excludes none. Errors are those of
-    `collapsed_candidates`.
+    `collapsed_runs`.
     """
-    collapsed = [rates[name] for name in collapsed_candidates(scores, list(rates))]
+    fallen = collapsed_runs(scores)
+    collapsed = [rate for name, rate in rates.items() if fallen.get(name)]
     ascending = sorted(rates, key=rates.__getitem__)
     return [name for name in ascending if not rates_around(collapsed, rates[name], MARGIN)]
 
@@ -100,7 +100,7 @@ def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float
     taken, of equals the smallest. None where no candidate is clear of a collapse.
 
     Raises:
-        ValueError: As `behind_best` and `collapsed_candidates`.
+        ValueError: As `behind_best` and `collapsed_runs`.
 
     Source: Breiman, Friedman, Olshen, Stone 1984, section 3.4.3, with the error of the paired
     difference; the paper, Appendix Baselines: 200 validation problems, avg@8.
