@@ -1,6 +1,8 @@
 """Gains over the dial of the search world, from the shipped studies of its settings."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,7 +15,7 @@ from geosd.reporting.run_accuracies import sweep_gains
 from geosd.scores.rate_selection import best_common_rate, collapsed_runs
 from geosd.scores.tidy import read_tidy
 
-KEYS = ("variant", "learning_rate")
+CANDIDATE = ["setting", "variant", "learning_rate"]
 
 
 def main(
@@ -34,7 +36,7 @@ def main(
         rate: The common learning rate of all methods.
         shipped: Folder of the shipped studies.
     """
-    loaded, runs, best, collapsed = load(params), [], {}, {}
+    loaded, runs, validated = load(params), [], []
     for name in studies:
         files = [*(shipped / name / "source").glob("scores.csv*")]
         if not files:
@@ -46,22 +48,16 @@ def main(
         study, scores = resolve(loaded, name), read_tidy("scores", files[0])
         setting, points = study.section("data")["conflict"], _points(study)
         if study.section("data")["purpose"] == "validation":
-            fallen = collapsed_runs(scores)
-            for run, variant, its_rate in points:
-                collapsed[setting, variant, its_rate] = fallen[run]
-            for variant in {variant for _, variant, _ in points}:
-                rates = {run: its_rate for run, of, its_rate in points if of == variant}
-                best[setting, variant] = best_common_rate(scores, {variant: rates})
+            validated.append(_validated(scores, points).assign(setting=setting))
         else:
-            keyed = [dict(zip(("run", *KEYS), point, strict=True)) for point in points]
-            runs.append(sweep_gains(scores, study.models[0], keyed).assign(setting=setting))
-    gains = pd.concat(runs).drop_duplicates(["setting", *KEYS, "seed"]).reset_index(drop=True)
+            runs.append(sweep_gains(scores, study.models[0], points).assign(setting=setting))
+    gains = pd.concat(runs).drop_duplicates([*CANDIDATE, "seed"]).reset_index(drop=True)
+    if validated:
+        judged = gains.merge(pd.concat(validated), how="left", on=CANDIDATE)
+        gains = judged if judged["best"].notna().all() else gains
     chosen = {"common_rate": (f"learning rate {short_rate(rate)}", gains["learning_rate"] == rate)}
-    of_runs = pd.MultiIndex.from_frame(gains[["setting", *KEYS]])
-    if set(of_runs) <= set(collapsed):
-        gains["collapsed"] = of_runs.map(collapsed)
-        at_best = gains["learning_rate"] == of_runs.droplevel("learning_rate").map(best)
-        chosen["best_rate"] = ("best rate by validation", at_best)
+    if "best" in gains:
+        chosen["best_rate"] = ("best rate by validation", gains["best"].astype(bool))
     for key, (words, rows) in chosen.items():
         shown, suffix = gains[rows], "" if key == "common_rate" else f"_{key}"
         figures.save(transfer.plot(words, shown), out, f"figure_transfer{suffix}")
@@ -72,13 +68,21 @@ def main(
             tables.save(table, out, f"{table.name}_{key}")
 
 
-def _points(study: Study) -> list[tuple[str, str, float]]:
+def _points(study: Study) -> list[dict[str, Any]]:
     """Name, variant and learning rate of each trained run of a study of one model."""
-    return [
-        (
-            name,
-            study.candidates.get(name, (name, {}))[0],
-            study.training(study.models[0], name)["learning_rate"],
-        )
-        for name in study.trained
-    ]
+    points = []
+    for name in study.trained:
+        variant, _ = study.candidates.get(name, (name, {}))
+        rate = study.training(study.models[0], name)["learning_rate"]
+        points.append({"run": name, "variant": variant, "learning_rate": rate})
+    return points
+
+
+def _validated(scores: pd.DataFrame, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """How many runs of each variant and rate `collapsed`, and whether the rate is its `best`."""
+    table = pd.DataFrame(points)
+    rates = table.set_index("run").groupby("variant")["learning_rate"]
+    best = {variant: best_common_rate(scores, {variant: dict(of)}) for variant, of in rates}
+    collapsed = table["run"].map(collapsed_runs(scores))
+    is_best = table["learning_rate"] == table["variant"].map(best)
+    return table.drop(columns="run").assign(collapsed=collapsed, best=is_best)

@@ -81,11 +81,11 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
         " 10,000 bootstrap samples of the draws; 0 stands for no gain at the first setting, the"
         " last setting for a gain at every one."
     )
-    remarks = ()
     if "collapsed" in runs:
         columns.append(Column("collapsed", "collapsed", "ID gain"))
         note += f" Collapsed: runs {COLLAPSE:g} points or more below π₀ on validation problems."
-        remarks = (f"Learning rates from setting {settings[0]:g} on: {_rates(runs)}.",)
+    chosen = runs["learning_rate"].nunique() > 1
+    remarks = (f"Rates from setting {settings[0]:g} on: {_rates(runs)}.",) if chosen else ()
     title = f"Gains over the dial from transfer to conflict, {choice}"
     return replace(_table("gains", title, note, columns, cells), remarks=remarks)
 
