@@ -166,7 +166,7 @@ def _exact(value: float | str | None) -> str:
 def to_markdown(table: Table) -> str:
     """A table as Markdown, one for each group of columns, so that a terminal shows it whole."""
     parts = [f"# {table.title}", textwrap.fill(table.note, 96)] if table.note else [table.title]
-    if any(cell.rank for row in table.rows for cell in row.cells):
+    if any(cell.rank == "second" for row in table.rows for cell in row.cells):
         parts.append("**best**, _second-best_")
     for group in dict.fromkeys(column.group for column in table.columns):
         at = [i for i in range(len(table.columns)) if table.columns[i].group == group]
