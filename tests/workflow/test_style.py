@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -35,3 +36,11 @@ def test_no_module_is_longer_than_four_hundred_lines(root):
     files = [*(root / "src").rglob("*.py"), *(root / "workflow").rglob("*.smk")]
     long = {str(p): n for p in files if (n := len(p.read_text().splitlines())) > 400}
     assert not long
+
+
+def test_no_pattern_repeats_a_group_possessively(root):
+    r"""Python before 3.11.5 matches `(?:a|b)*+` wrongly (gh-106052); `(?>(?:a|b)*)` is right."""
+    possessive = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+[^\"' ]*[\"']")
+    for path in (root / "src").rglob("*.py"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert not possessive.search(line), f"{path}:{number}: {line}"

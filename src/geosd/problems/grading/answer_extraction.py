@@ -13,7 +13,8 @@ never called its answer, and some of these are right by luck.
 
 Every step takes time linear in the length of the response. A pattern begins with a literal or at a
 line's start, and what repeats in it without a bound is possessive (`++`, `*+`): it gives nothing
-back, so that a pattern that fails does not read the same text again.
+back, so that a pattern that fails does not read the same text again. A group is `(?>(?:...)*)`:
+Python before 3.11.5 matches `(?:...)*+` wrongly (CPython's gh-106052).
 """
 
 import re
@@ -31,8 +32,8 @@ _OPEN_THOUGHT = re.compile(r"<think>(?<![`'\"“]<think>)")  # begins with a lit
 _BOX = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+(?=\{)|\\boxed\s++(?=\S)")
 _BARE_BOX = re.compile(r"[^\s$,.;]++")
 _BETWEEN_BOXES = re.compile(
-    r"(?:\s|\\text\s*+\{\s*+(?:and|or)\s*+\}|,|;|\$|\\[()\[\],;!\s\\]|\\q?quad|and\b|or\b|\*"
-    r"|(?<=\n)(?:[-•]|\(?[0-9]{1,2}[.)])\s)*+"
+    r"(?>(?:\s|\\text\s*+\{\s*+(?:and|or)\s*+\}|,|;|\$|\\[()\[\],;!\s\\]|\\q?quad|and\b|or\b|\*"
+    r"|(?<=\n)(?:[-•]|\(?[0-9]{1,2}[.)])\s)*)"
 )
 # So much of a formula around a box is read; a longer one is prose.
 _AROUND = 80
@@ -53,8 +54,8 @@ _NAME_BEFORE = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z](?:_\{?[a-zA-Z0-9]\}?)?)\s{0
 _TOUCHES_IN_PROSE = re.compile(
     r"(?:\^|_[{0-9]|/|!\S|\\(?:sqrt|pi|cdot|times|frac|%))[^\s,;$]{0,80}"
 )
-_DIGIT_BEFORE = re.compile(r"[0-9.](?:\\[,;:! ]|[\s~])*+\Z")
-_DIGIT_AFTER = re.compile(r"(?:\\[,;:! ]|[\s~])*+\.?[0-9]")
+_DIGIT_BEFORE = re.compile(r"[0-9.](?>(?:\\[,;:! ]|[\s~])*)\Z")
+_DIGIT_AFTER = re.compile(r"(?>(?:\\[,;:! ]|[\s~])*)\.?[0-9]")
 _ONE_VALUE = re.compile(r"[0-9A-Za-z]*|[0-9]*\.[0-9]*|\\d?frac\{[^{}]*\}\{[^{}]*\}")
 
 _MARKUP = r"[ \t*#>_`$\-]*+(?:\\[\[(]\s*+)?(?:\\[a-zA-Z]++\s*+\{?\s*+)?"
@@ -76,7 +77,7 @@ _DELIMITER = re.compile(
     r"\\(?:begin|end)\{(?:align|equation|gather|multline)|\\[()\[\]]|\$\$?|\\.", re.DOTALL
 )
 _CLOSING = {r"\begin": r"\end", "$": "$", "$$": "$$", r"\(": r"\)", r"\[": r"\]"}
-_NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?(?:/\d++)?")
+_NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?>(?:,\d{3})+)|\d++)(?:\.\d++)?(?:/\d++)?")
 _PROSE = re.compile(r"\.(?:\s|$)|\sI hope\b|\n")
 
 

@@ -83,7 +83,8 @@ def _recurring(match: re.Match[str]) -> str:
 
 _ONE = r"\s*+([0-9A-Za-z]|\\[a-zA-Z]++)"
 _NESTED = {
-    ends: rf"(?:[^{ends}]|\{ends[0]}(?:[^{ends}]|\{ends[0]}[^{ends}]*+\{ends[1]})*+\{ends[1]})*+"
+    ends: rf"(?>(?:[^{ends}]|\{ends[0]}(?>(?:[^{ends}]|\{ends[0]}[^{ends}]*+\{ends[1]})*)"
+    rf"\{ends[1]})*)"
     for ends in ("()", "{}")
 }
 # What a text must hold for a rule, which costs less to look for than the rule's pattern.
@@ -123,10 +124,10 @@ _BASE = re.compile(
     rf"(?:in )?(?:base)?[\s}}\-]*+(?:\\text\{{\s?)?([0-9]++|{'|'.join(_NUMBER_WORDS)})[\s)}}]*+"
 )
 _THOUSANDS = [
-    re.compile(rf"(?<![0-9.,\x1f])([1-9][0-9]{{0,2}})((?:{s}[0-9]{{3}})++)(?![0-9]|{s}[0-9])")
+    re.compile(rf"(?<![0-9.,\x1f])([1-9][0-9]{{0,2}})((?>(?:{s}[0-9]{{3}})+))(?![0-9]|{s}[0-9])")
     for s in (",", _THIN_SPACE)
 ]
-_BLANK_GROUPS = re.compile(r"\s*+([+-]?[1-9][0-9]{0,2}(?: [0-9]{3})++)\s*+")
+_BLANK_GROUPS = re.compile(r"\s*+([+-]?[1-9][0-9]{0,2}(?>(?: [0-9]{3})+))\s*+")
 _TOKEN = re.compile(
     r"\\(?:begin|end)\{[A-Za-z]++\*?\}|\\text\{[^{}]*+\}|\\[A-Za-z]++|\\.|[0-9]++|[A-Za-z]++|\s++"
     "|.",

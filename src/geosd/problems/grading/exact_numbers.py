@@ -13,7 +13,9 @@ MOST_BITS = 20_000
 
 INTEGER = re.compile(r"[+-]?[0-9]++")
 _MIXED = re.compile(r"([+-]?)([0-9]++)(?:\\frac\{([0-9]++)\}\{([0-9]++)\}| ([0-9]++)/([0-9]++))")
-_ARITHMETIC = re.compile(r"(?:[0-9 .+\-*/^()!{}]|\\(?:frac|sqrt|binom|times|cdot|div)(?![a-z]))++")
+_ARITHMETIC = re.compile(
+    r"(?>(?:[0-9 .+\-*/^()!{}]|\\(?:frac|sqrt|binom|times|cdot|div)(?![a-z]))+)"
+)
 _AS_PYTHON = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
