@@ -1,6 +1,5 @@
 """Gains over the dial of the search world, from the shipped studies of its settings."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pandas as pd
 
 from geosd.config import load, resolve
 from geosd.config.study import Study
+from geosd.config.sweeps import swept_values
 from geosd.provenance.proof import prove
 from geosd.reporting import figures, tables, transfer
 from geosd.reporting.method_style import short_rate
@@ -46,11 +46,12 @@ def main(
             )
         prove(files)
         study, scores = resolve(loaded, name), read_tidy("scores", files[0])
-        setting, points = study.section("data")["conflict"], _points(study)
+        setting = study.section("data")["conflict"]
         if study.section("data")["purpose"] == "validation":
-            validated.append(_validated(scores, points).assign(setting=setting))
+            validated.append(_validated(scores, study).assign(setting=setting))
         else:
-            runs.append(sweep_gains(scores, study.models[0], points).assign(setting=setting))
+            own = sweep_gains(scores, study.models[0], _points(study))
+            runs.append(own.assign(setting=setting))
     gains = pd.concat(runs).drop_duplicates([*CANDIDATE, "seed"]).reset_index(drop=True)
     if validated:
         judged = gains.merge(pd.concat(validated), how="left", on=CANDIDATE)
@@ -78,11 +79,12 @@ def _points(study: Study) -> list[dict[str, Any]]:
     return points
 
 
-def _validated(scores: pd.DataFrame, points: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def _validated(scores: pd.DataFrame, study: Study) -> pd.DataFrame:
     """How many runs of each variant and rate `collapsed`, and whether the rate is its `best`."""
-    table = pd.DataFrame(points)
-    rates = table.set_index("run").groupby("variant")["learning_rate"]
-    best = {variant: best_common_rate(scores, {variant: dict(of)}) for variant, of in rates}
-    collapsed = table["run"].map(collapsed_runs(scores))
-    is_best = table["learning_rate"] == table["variant"].map(best)
-    return table.drop(columns="run").assign(collapsed=collapsed, best=is_best)
+    collapsed, rows = collapsed_runs(scores), []
+    for variant, rates in swept_values(study, "learning_rate").items():
+        best = best_common_rate(scores, {variant: rates})
+        for run, rate in rates.items():
+            known = {"collapsed": collapsed[run], "best": rate == best}
+            rows.append({"variant": variant, "learning_rate": rate, **known})
+    return pd.DataFrame(rows)
