@@ -94,7 +94,7 @@ class Pair:
         self.live = self.sampler(lambda: named_weights(model))
 
     def sampler(self, weights):
-        return VllmSampler(lambda: self.opened, [END], weights, shard=20_000)
+        return VllmSampler(lambda: self.opened, [END], weights, part_bytes=20_000)
 
     def expected(self):
         return TransformersSampler(self.model, [END], pad_id=0).sample(PROMPTS, GREEDY, seed=0)
