@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -28,11 +29,13 @@ pytestmark = [
 ]
 
 
-def until(true: Callable[[], object], seconds: float = 60) -> None:
+def until(true: Callable[[], Any], seconds: float = 60) -> Any:
+    """What is true at last, read once."""
     deadline = time.monotonic() + seconds
-    while not true():
+    while not (value := true()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    return value
 
 
 def server_of(path: Path) -> int:
@@ -107,8 +110,8 @@ class Site:
 
         until(reads)
         server = server_of(sockets(self.folder)[0])
-        until(lambda: len(children_of(server)) == 1)  # the connection of server_of has ended
-        (waiting,) = children_of(server)
+        # The server has one child more while it answers the connection of server_of.
+        (waiting,) = until(lambda: len(found := children_of(server)) == 1 and found)
         (fork,) = children_of(waiting)
         yield process, server, fork
         os.close(writer[0])
