@@ -3,8 +3,8 @@
     python analysis/visited_states.py figures/miniature figures/smollm2_methods
 
 Each folder is a shipped study with the figure of state densities. In its `source/`, the table
-`states` has every position of one rollout of pi_0 on each training problem, and `drift` the
-teacher's mass on the support of the loss, after training.
+`states` has every position of one rollout of pi_0 on each training problem, and `drift`, where a
+study has it, the teacher's mass on the support of the loss, after training.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ HEADS = [
 ]
 
 
-def measured(model: str, states: pd.DataFrame, drift: pd.DataFrame) -> list[str]:
+def measured(model: str, states: pd.DataFrame, drift: pd.DataFrame | None) -> list[str]:
     """A model's row: shares in per cent, means over states; the mass is a mean over GeoSD's runs.
 
     `overlap` is the sum of sqrt(p q) over the vocabulary, of student p and teacher q.
     """
     rows = states_of_model(states, model)
-    mass = select_rows(drift, model=model, variant="geosd", quantity=TEACHER_MASS[0])["value"]
+    mass = pd.Series()
+    if drift is not None:
+        mass = select_rows(drift, model=model, variant="geosd", quantity=TEACHER_MASS[0])["value"]
     return [
         model,
         f"{len(rows):,}",
@@ -60,7 +62,9 @@ def main(studies: Annotated[tuple[Path, ...], tyro.conf.Positional]) -> None:
     mismatch, mass = paper["mismatch_share_percent"], paper["support_mass_percent"]
     rows = [["the paper", "–", f"{mismatch} %", *["–"] * 5, f"> {mass} %"]]
     for folder in studies:
-        states, drift = (read_tidy(t, source_tables(folder)[t]) for t in ("states", "drift"))
+        paths = source_tables(folder)
+        states = read_tidy("states", paths["states"])
+        drift = read_tidy("drift", paths["drift"]) if "drift" in paths else None
         rows += [measured(model, states, drift) for model in states["model"].unique()]
     print(markdown_table([HEADS, *rows]))
 

@@ -61,7 +61,8 @@ def plot(
     handles["smallest"] = Line2D([], [], ms=SIZES[0], mew=0, **dot)
     handles["largest rate"] = Line2D([], [], ms=SIZES[1], mew=0, **dot)
     handles["configured rate"] = Line2D([], [], ms=SIZES[1], mec="black", mew=0.9, **dot)
-    handles["collapse"] = Patch(color=SHADE)
+    if min(*low) < -COLLAPSE:
+        handles["collapse"] = Patch(color=SHADE)
     across = 7 if len(models) > 1 else 3
     legend_below(figure, handles, ncols=across, handlelength=2)
     return figure
