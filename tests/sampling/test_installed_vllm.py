@@ -9,6 +9,7 @@ import json
 import math
 import os
 
+import psutil
 import pytest
 import torch
 from transformers import (
@@ -253,8 +254,13 @@ def test_in_bfloat16_the_gap_is_that_of_bfloat16(tmp_path):
 
 @pytest.mark.parametrize("process", ["same", "own"])
 def test_a_nan_among_the_logits_is_an_error_with_prompt_and_position(process, tmp_path):
+    before = psutil.Process().children(recursive=True)
     pair = Pair(tiny("qwen3", False), tmp_path, process=process)
     try:
+        started = {*psutil.Process().children(recursive=True)}.difference(before)
+        titles = {each.cmdline()[0] for each in started}
+        engine = {"VLLM::EngineCore"} if process == "own" else set()
+        assert {title for title in titles if title.startswith("VLLM")} == engine  # and no worker
         assert pair.live.sample(PROMPTS, GREEDY, seed=0) == pair.expected()
         with torch.no_grad():
             pair.model.lm_head.weight[5, 0] = math.nan

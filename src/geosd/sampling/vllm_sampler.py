@@ -298,6 +298,11 @@ def start_engine(
         if live
         else {}
     )
+    executor = None  # vLLM's choice
+    binding = os.environ.get("VLLM_CPU_OMP_THREADS_BIND")
+    if current_platform.is_cpu() and tensor_parallel == 1 and binding == "nobind":
+        # There a process more would bind the threads, and import vLLM for eight seconds.
+        from vllm.v1.executor.uniproc_executor import UniProcExecutor as executor
     with visible_devices(tensor_parallel) if process == "own" else nullcontext():
         llm = vllm.LLM(
             str(checkpoint),
@@ -309,6 +314,7 @@ def start_engine(
             seed=0,  # each request brings its own
             max_num_seqs=sequences,
             tensor_parallel_size=tensor_parallel,
+            distributed_executor_backend=executor,
             gpu_memory_utilization=memory,
             enable_prefix_caching=True,  # samples of one problem share their prompt's cache
             enforce_eager=current_platform.is_cpu(),  # compiling takes longer than it saves there
