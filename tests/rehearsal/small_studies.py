@@ -12,7 +12,7 @@ from geosd.config import load
 
 STUDIES = ("paper_pilot", "paper_ablation", "paper_ladder", "paper")  # the order of docs/cluster.md
 LEFT_OUT = "qwen3-4b"
-"""Of the ladder: Qwen3-1.7B's architecture in other widths, as are their stand-ins."""
+"""The ladder's model without a stand-in: it is Qwen3-1.7B in other widths."""
 STEPS, SAVED_AFTER = 4, 2
 # AdamW on a reward and K-FAC on a teacher; the ablation has FwdKL too. All nine methods, and
 # each architecture: tests/cli/test_paper_models.py.
