@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import replace
@@ -140,8 +141,28 @@ def test_the_forest_has_a_line_a_claim_in_the_colour_of_its_word(make):
             assert dot.get_xdata()[0] == row["effect"]
             large = LARGE_MARGIN < row["claimed_from"] < math.inf
             assert large == (axes.get_xlim()[0] > 0)
-        boxes = [text.get_window_extent() for text in axes.get_yticklabels()]
-        assert all(upper.y0 >= lower.y1 - 1 for upper, lower in zip(boxes, boxes[1:], strict=False))
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 4])
+def test_labels_of_any_length_stand_apart_in_the_forest(make, lines):
+    found = ledger_frame(findings(make))
+    found.loc[::2, "statement"] = [" ".join([f"claim{n:03}"] * 6 * lines) for n in found.index[::2]]
+    figure = plot_forest(found)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        texts = axes.get_yticklabels()
+        assert lines in {text.get_text().count("\n") + 1 for text in texts}
+        boxes = [text.get_window_extent() for text in texts]
+        point = figure.dpi / 72
+        for upper, lower in itertools.pairwise(boxes):
+            assert upper.y0 >= lower.y1 + 2 * point
+
+
+def test_the_forests_legend_names_the_papers_number_where_one_is_drawn(make):
+    found = ledger_frame(findings(make))
+    for frame, named in ((found, True), (found.assign(paper_effect=math.nan), False)):
+        words = [text.get_text() for text in plot_forest(frame).legends[0].get_texts()]
+        assert ("the paper's number" in words) is named
 
 
 def test_a_forest_without_a_claim_says_so(make):

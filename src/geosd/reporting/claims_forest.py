@@ -16,7 +16,8 @@ from geosd.reporting.figures import PAGE_IN, SHADE, legend_below, themed
 COLOURS = {"agrees": "#00694e", "opposite": "#a33c00", "too small to tell": "#777777"}
 LARGE_MARGIN = 50
 """In points: claims of a share near 100 % have a panel of their own, or no effect could be read."""
-ROW_IN, LABEL_PT, LABEL_CHARACTERS = 0.3, 6.5, 58
+LINE_IN, GAP, LABEL_PT, LABEL_CHARACTERS = 0.135, 0.35, 6.5, 58
+"""A row is as high as the lines of its label, and GAP of a line more."""
 AXIS = {
     "points": "effect, percentage points",
     "share": "share, percent",
@@ -34,14 +35,14 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
     """
     rows = _lines(ledger)
     if rows.empty:
-        figure = Figure(figsize=(PAGE_IN, 2 * ROW_IN))
+        figure = Figure(figsize=(PAGE_IN, 4 * LINE_IN))
         figure.text(0.5, 0.5, "no claim was exercised", ha="center", va="center")
         return figure
     units = [unit for unit in AXIS if unit in set(rows["unit"])]
-    counts = [(rows["unit"] == unit).sum() for unit in units]
-    height = ROW_IN * sum(counts) + 0.45 * len(units) + 0.4
+    lines = [rows.loc[rows["unit"] == unit, "lines"].sum() + 2 * GAP for unit in units]
+    height = LINE_IN * sum(lines) + 0.35 * len(units) + 0.4
     figure = Figure(figsize=(PAGE_IN, height), layout="constrained")
-    panels = figure.subplots(len(units), 1, height_ratios=[n + 0.4 for n in counts], squeeze=False)
+    panels = figure.subplots(len(units), 1, height_ratios=lines, squeeze=False)
     for axes, unit in zip(panels[:, 0], units, strict=True):
         _panel(axes, rows[rows["unit"] == unit])
         axes.set_xlabel(AXIS[unit])
@@ -50,12 +51,14 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
     handles = {word: Line2D([], [], color=COLOURS[word], **ours) for word in words}
     if not words:
         handles["estimate"] = Line2D([], [], color="black", **ours)
-    handles["the paper's number"] = Line2D([], [], color="0.2", linestyle="", marker="D", **_OPEN)
+    if rows["paper_effect"].notna().any():
+        handles["the paper's number"] = Line2D([], [], **_DIAMOND)
     legend_below(figure, handles | {"what the paper claims": Patch(color=SHADE)})
     return figure
 
 
-_OPEN = {"markerfacecolor": "white", "markeredgecolor": "0.2", "markersize": 3.5}
+_DIAMOND = {"linestyle": "", "marker": "D", "markersize": 3.5, "markerfacecolor": "white"}
+_DIAMOND |= {"markeredgecolor": "0.2", "markeredgewidth": 0.8}
 
 
 def _lines(ledger: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +73,9 @@ def _lines(ledger: pd.DataFrame) -> pd.DataFrame:
     several = rows.groupby("claim")["model"].transform("size") > 1
     model = np.where(several, "\N{MIDDLE DOT} " + rows["model"], "")
     first = ~rows["claim"].duplicated()
-    rows["label"] = np.where(first, rows["statement"] + np.where(several, " ", "") + model, model)
+    labels = np.where(first, rows["statement"] + np.where(several, " ", "") + model, model)
+    rows["label"] = [textwrap.fill(t, LABEL_CHARACTERS, break_on_hyphens=False) for t in labels]
+    rows["lines"] = [label.count("\n") + 1 + GAP for label in rows["label"]]
     return rows
 
 
@@ -79,9 +84,10 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     seen = seen[np.isfinite(seen)]
     margin = 0.25 * (np.ptp(seen) or 1.0)
     left, right = seen.min() - margin, seen.max() + margin
-    for y, row in enumerate(rows.to_dict("records")):
+    centres = rows["lines"].cumsum() - rows["lines"] / 2
+    for y, row in zip(centres, rows.to_dict("records"), strict=True):
         start, end = max(row["claimed_from"], left), min(row["claimed_to"], right)
-        axes.barh(y, end - start, left=start, height=0.86, color=SHADE, zorder=0)
+        axes.barh(y, end - start, row["lines"] - GAP, left=start, color=SHADE, zorder=0)
         colour = COLOURS.get(row["word"], "black")
         if not math.isnan(row["low"]):
             ends = max(row["low"], left), min(row["high"], right)
@@ -91,14 +97,11 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
             ):
                 if cut:
                     axes.plot(at, y, arrow, color=colour, markersize=3, clip_on=False)
-        axes.plot(row["paper_effect"], y, "D", zorder=4, markeredgewidth=0.8, **_OPEN)
+        axes.plot(row["paper_effect"], y, zorder=4, **_DIAMOND)
         axes.plot(row["effect"], y, "o", color=colour, markersize=3.5, zorder=5)
     if left <= 0 <= right:
         axes.axvline(0, color="0.5", linewidth=0.6, zorder=1)
-    labels = [
-        textwrap.fill(text, LABEL_CHARACTERS, break_on_hyphens=False) for text in rows["label"]
-    ]
-    axes.set_yticks(range(len(rows)), labels, fontsize=LABEL_PT, linespacing=1.05)
-    axes.tick_params(axis="y", length=0)
-    axes.set(xlim=(left, right), ylim=(len(rows) - 0.4, -0.6))
+    axes.set_yticks(centres, rows["label"], fontsize=LABEL_PT, linespacing=1.05)
+    axes.tick_params(axis="y", length=0, pad=5)
+    axes.set(xlim=(left, right), ylim=(rows["lines"].sum() + GAP, -GAP))
     axes.spines["left"].set_visible(False)
