@@ -58,11 +58,11 @@ def stand_in(workflow, name: str, program: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def origin(fresh, root, tmp_path_factory):
-    """A finished, published study in a repository of its own, of two methods and two seeds."""
-    folder = tmp_path_factory.mktemp("published") / "origin"
+def finished(fresh, root, tmp_path_factory):
+    """A finished study in a repository of its own, of two methods and two seeds."""
+    folder = tmp_path_factory.mktemp("finished") / "origin"
     shutil.copytree(fresh.folder, folder, symlinks=True)
-    for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
+    for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore", "dvc.lock"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy2(root / name, folder / name)
     workflow = type(fresh)(folder)
@@ -85,6 +85,14 @@ def origin(fresh, root, tmp_path_factory):
     workflow.call("git", "init", "--quiet")
     workflow.call("git", "add", ".")
     workflow.call("git", "commit", "--quiet", "-m", "Begin")
+    return workflow
+
+
+@pytest.fixture(scope="module")
+def origin(finished, tmp_path_factory):
+    """The study as DVC knows it after `make run`, and then published."""
+    workflow = copied(finished, tmp_path_factory.mktemp("published") / "origin")
+    published(workflow, "dvc-commit", "--finished")
     published(workflow, "publish")
     return workflow
 
@@ -137,7 +145,33 @@ def up_to_date(workflow) -> bool:
 
 
 @pytest.mark.slow
+def test_after_a_run_neither_git_nor_dvc_has_anything_to_say(finished, tmp_path):
+    workflow = copied(finished, tmp_path / "clone")
+    assert not up_to_date(workflow)
+    published(workflow, "dvc-commit", "--finished")
+    lock = (workflow.folder / "dvc.lock").read_text()
+    assert up_to_date(workflow)
+    assert workflow.call("git", "status", "--porcelain") == ""
+    stand_in(workflow, "run", RUN)
+    workflow.call("git", "add", ".")
+    workflow.call("git", "commit", "--quiet", "-m", "Stand in for the run")
+    assert "stages" not in workflow.call("git", "show", "HEAD:dvc.lock")
+    workflow.call("python", "workflow/dvc/experiment.py", "--name", "one", "--set", "seeds=[0]")
+    one = workflow.call("git", "for-each-ref", "--format=%(objectname)", "refs/exps/*/*/one")
+    assert "stages" in workflow.call("git", "show", f"{one.strip()}:dvc.lock")
+    assert workflow.call("git", "status", "--porcelain") == ""
+    assert (workflow.folder / "dvc.lock").read_text() == lock
+
+
+@pytest.mark.slow
+def test_without_a_pipeline_dvc_knows_nothing_of_a_run_and_says_how_it_would(finished):
+    said = published(finished, "dvc-commit", "--finished", study="quick_selection")
+    assert "`make dvc STUDY=quick_selection` writes them" in said
+
+
+@pytest.mark.slow
 def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
+    assert "stages" in origin.call("git", "show", "HEAD:dvc.lock")
     assert origin.planned_jobs() == {}
     assert origin.call("git", "status", "--porcelain") == ""
     assert up_to_date(origin)

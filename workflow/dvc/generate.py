@@ -65,11 +65,6 @@ class Pipeline(NamedTuple):
     code: Path
     root: str
 
-    @property
-    def lock(self) -> Path:
-        """DVC's own file of hashes, beside the generated one."""
-        return self.file.with_suffix(".lock")
-
     @classmethod
     def of(cls, study: str) -> Pipeline:
         """The pipeline of a study, where it is generated."""

@@ -104,8 +104,7 @@ def put_pictures_in(tokens: list[Token], folder: Path) -> None:
 
 def mark_cells(tokens: list[Token]) -> None:
     """Mark in a page's tables the paper's columns, the words on claims, and cells of many words."""
-    paper: set[int] = set()
-    column = 0
+    paper, column = set[int](), 0
     for token, inside in zip(tokens, tokens[1:], strict=False):
         if token.type == "table_open":
             paper = set()

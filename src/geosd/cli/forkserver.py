@@ -35,21 +35,14 @@ OWNER = "GEOSD_FORKSERVER_OWNER"
 SERVED = frozenset({"alignment", "base", "evaluate", "pool", "states", "train"})
 """The programs of jobs that import torch."""
 PRELOADED = (
-    "torch",
     "torch.distributed.checkpoint.state_dict",
-    "torch.distributed.fsdp",
-    "accelerate",
     "accelerate.tracking",
-    "safetensors.torch",
-    "transformers.models.auto.modeling_auto",
     "transformers.models.auto.tokenization_auto",
     "transformers.models.llama.modeling_llama",
     "transformers.models.olmo3.modeling_olmo3",
     "transformers.models.qwen3.modeling_qwen3",
     "pydantic",
-    "tqdm",
     "tyro",
-    "yaml",
 )
 """No module of geosd, whose code may be edited during a run; none that starts a thread (pandas)."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)

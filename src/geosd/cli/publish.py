@@ -16,7 +16,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +35,7 @@ from geosd.provenance.workflow_records import (
 )
 from geosd.reporting.shipping import MANIFEST
 
-PIPELINE = "dvc.yaml"
+PIPELINE, LOCK = "dvc.yaml", "dvc.lock"
 FIRST = "quick"  # its pipeline is the one in the root
 CHECK = "check"  # the stage of a pipeline that makes no result
 SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "pipelines", "workflow", "src", "base_models")
@@ -96,7 +96,7 @@ def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
     return [*whole, *(target for target in named if target not in inside)]
 
 
-def commit(targets: Iterable[str], folders: Iterable[Path]) -> list[str]:
+def commit(targets: Collection[str], folders: Iterable[Path]) -> list[str]:
     """Let DVC take what lies in the folders as what the targets make.
 
     --force: trust the files, which Snakemake has just called up to date. Snakemake compares large
@@ -105,7 +105,6 @@ def commit(targets: Iterable[str], folders: Iterable[Path]) -> list[str]:
     Returns:
         The pipelines that have a target.
     """
-    targets = list(targets)
     names = [name for name in targets if not name.endswith(".dvc")]
     files = list(dict.fromkeys(n if n.endswith(PIPELINE) else pipeline_of(n) for n in names))
     for file in files:
@@ -163,9 +162,10 @@ def main(study: str) -> None:
     records_file(study).parent.mkdir(exist_ok=True)
     records_file(study).write_bytes(gzip.compress(packed, mtime=0))
     # DVC names a folder that it keeps in the .gitignore of the folder above.
-    kept = ["dvc.lock" if name == PIPELINE else str(Path(name).parent) for name in pipelines]
+    kept = [LOCK if name == PIPELINE else str(Path(name).parent) for name in pipelines]
     committed = [str(records_file(study)), *pointers, *kept]
     committed += [name for name in ("figures/.gitignore",) if Path(name).exists()]
+    run("git", "update-index", "--no-skip-worktree", LOCK)
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
@@ -174,14 +174,27 @@ def main(study: str) -> None:
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
 
-def dvc_commit(study: str) -> None:
-    """Let DVC record a finished study that has a pipeline, as `publish` does, and push nothing."""
+def dvc_commit(study: str, finished: bool = False) -> None:
+    """Let DVC record a finished study that has a pipeline, as `publish` does, and push nothing.
+
+    Args:
+        finished: Snakemake has just run the study.
+    """
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
-    if not is_finished(study):
+    if not Path(pipeline).exists():
+        print(f"DVC has no stages of study {study}: `make dvc STUDY={study}` writes them.")
+    elif not (finished or is_finished(study)):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
-        return
-    commit([pipeline], all_folders(study))
-    print(f"DVC knows the results of study {study}: `dvc status` has nothing to say of {pipeline}.")
+    else:
+        commit([pipeline], all_folders(study))
+        hide_lock()
+        print(f"DVC knows study {study}: `dvc status` has nothing to say of {pipeline}.")
+
+
+def hide_lock() -> None:
+    """Keep dvc.lock out of `git status` for as long as the committed one is empty."""
+    if "stages:" not in run("git", "show", f"HEAD:./{LOCK}"):
+        run("git", "update-index", "--skip-worktree", LOCK)
 
 
 def is_finished(study: str) -> bool:

@@ -47,10 +47,8 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
         _panel(axes, rows[rows["unit"] == unit])
         axes.set_xlabel(AXIS[unit])
     ours = {"marker": "o", "markersize": 3.5, "linewidth": 1.2}
-    words = [word for word in COLOURS if word in set(rows["word"])]
-    handles = {word: Line2D([], [], color=COLOURS[word], **ours) for word in words}
-    if not words:
-        handles["estimate"] = Line2D([], [], color="black", **ours)
+    words = [word for word in COLOURS if word in set(rows["word"])] or ["estimate"]
+    handles = {word: Line2D([], [], color=COLOURS.get(word, "black"), **ours) for word in words}
     if rows["paper_effect"].notna().any():
         handles["the paper's number"] = Line2D([], [], **_DIAMOND)
     legend_below(figure, handles | {"what the paper claims": Patch(color=SHADE)})
