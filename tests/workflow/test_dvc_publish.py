@@ -164,6 +164,18 @@ def test_after_a_run_neither_git_nor_dvc_has_anything_to_say(finished, tmp_path)
 
 
 @pytest.mark.slow
+def test_a_repository_that_does_not_keep_the_lock_is_no_error(finished, tmp_path):
+    workflow = copied(finished, tmp_path / "clone")
+    workflow.call("git", "rm", "--quiet", "dvc.lock")
+    workflow.call("git", "commit", "--quiet", "-m", "Keep no lock")
+    published(workflow, "dvc-commit", "--finished")
+    assert up_to_date(workflow)
+    assert workflow.call("git", "status", "--porcelain").split() == ["??", "dvc.lock"]
+    published(workflow, "publish")
+    assert workflow.call("git", "status", "--porcelain") == ""
+
+
+@pytest.mark.slow
 def test_without_a_pipeline_dvc_knows_nothing_of_a_run_and_says_how_it_would(finished):
     said = published(finished, "dvc-commit", "--finished", study="quick_selection")
     assert "`make dvc STUDY=quick_selection` writes them" in said

@@ -165,7 +165,7 @@ def main(study: str) -> None:
     kept = [LOCK if name == PIPELINE else str(Path(name).parent) for name in pipelines]
     committed = [str(records_file(study)), *pointers, *kept]
     committed += [name for name in ("figures/.gitignore",) if Path(name).exists()]
-    run("git", "update-index", "--no-skip-worktree", LOCK)
+    subprocess.run(("git", "update-index", "--no-skip-worktree", LOCK), capture_output=True)
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
@@ -192,8 +192,8 @@ def dvc_commit(study: str, finished: bool = False) -> None:
 
 
 def hide_lock() -> None:
-    """Keep dvc.lock out of `git status` for as long as the committed one is empty."""
-    if "stages:" not in run("git", "show", f"HEAD:./{LOCK}"):
+    """Keep dvc.lock out of `git status` for as long as git has an empty one."""
+    if run("git", "ls-files", LOCK) and "stages:" not in run("git", "show", f":./{LOCK}"):
         run("git", "update-index", "--skip-worktree", LOCK)
 
 
