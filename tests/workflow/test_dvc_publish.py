@@ -62,9 +62,10 @@ def finished(fresh, root, tmp_path_factory):
     """A finished study in a repository of its own, of two methods and two seeds."""
     folder = tmp_path_factory.mktemp("finished") / "origin"
     shutil.copytree(fresh.folder, folder, symlinks=True)
-    for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore", "dvc.lock"):
+    for name in (".gitignore", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy2(root / name, folder / name)
+    (folder / "dvc.lock").write_text("schema: '2.0'\n")  # as in git, whatever was run here
     workflow = type(fresh)(folder)
     workflow.keep_studies("quick", "quick_selection")
     text = (folder / "params.yaml").read_text()
