@@ -33,7 +33,7 @@ help:
 run: .venv/installed  ## install what is missing, run the study, write its report
 	@for extra in $$($(GEOSD) extras --study $(STUDY) 2>/dev/null); do $(again) .venv/installed-$$extra; done
 	@$(GEOSD) run --study $(STUDY)
-	@$(GEOSD) dvc-commit --finished --study $(STUDY) || echo 'So DVC does not know this run; nothing but DVC needs to.'
+	@$(GEOSD) dvc-commit --finished --study $(STUDY) || true
 
 smollm2:  ## a real language model of 135M parameters, on a laptop
 	@$(again) run STUDY=smollm2

@@ -177,9 +177,21 @@ def test_a_repository_that_does_not_keep_the_lock_is_no_error(finished, tmp_path
 
 
 @pytest.mark.slow
-def test_without_a_pipeline_dvc_knows_nothing_of_a_run_and_says_how_it_would(finished):
-    said = published(finished, "dvc-commit", "--finished", study="quick_selection")
-    assert "`make dvc STUDY=quick_selection` writes them" in said
+def test_a_run_that_dvc_cannot_know_says_how_it_would(finished, tmp_path):
+    workflow = copied(finished, tmp_path / "clone")
+    workflow.edit("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]")
+    for study in ("quick", "quick_selection"):  # one was edited, the other has no pipeline
+        said = published(workflow, "dvc-commit", "--finished", study=study)
+        assert said.startswith(f"`make dvc STUDY={study}` lets DVC know study {study}")
+    assert "stages" not in (workflow.folder / "dvc.lock").read_text()
+
+
+def test_a_setting_that_is_refused_is_named_and_makes_no_experiment(finished, tmp_path):
+    workflow = copied(finished, tmp_path / "clone")
+    wrong = ("--name", "wrong", "--set", "training.steps=0")
+    said = workflow.call("python", "workflow/dvc/experiment.py", *wrong, status=1)
+    assert "training.steps" in said and "Traceback" not in said
+    assert workflow.call("git", "status", "--porcelain") == ""
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from generate import Pipeline
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from geosd.cli.publish import LOCK, hide_lock
+from geosd.cli.publish import all_folders, commit, hide_lock
 from geosd.files import write_text
 
 PARAMS = Path("params.yaml")
@@ -78,23 +78,23 @@ def main(study: str, name: str, changes: str) -> None:
     """
     text = edited(PARAMS.read_text(encoding="utf-8"), study, changes)
     own = map(Pipeline.of, YAML(typ="safe", pure=True).load(text)["studies"])
-    files = {PARAMS, *(f for at in own for f in (at.file, at.settings, at.file.with_name(LOCK)))}
+    files = {PARAMS, *(file for each in own for file in (each.file, each.settings, each.lock))}
     before = {file: file.read_bytes() if file.exists() else None for file in files}
     try:
         write_text(PARAMS, text)
+        call("-m", "geosd", "extras", "--study", study)  # it names a mistake in its own words
         call("workflow/dvc/generate.py", "--study", study)
         call("-m", "geosd", "run", "--study", study)
-        call("-m", "geosd", "dvc-commit", "--study", study)
         at = Pipeline.of(study)
-        kept = at.file, at.settings, at.file.with_name(LOCK)
-        untracked = ["git", "ls-files", "--others", "--", *kept]
+        commit([str(at.file)], all_folders(study))
+        untracked = ["git", "ls-files", "--others", "--", at.file, at.settings, at.lock]
         new = subprocess.run(untracked, capture_output=True, text=True, check=True).stdout.split()
         added = [word for file in new for word in ("-I", file)]
         call("-m", "dvc", "exp", "save", "--force", "--name", name, *added, str(at.file))
     finally:
         for file, content in before.items():
             file.unlink(missing_ok=True) if content is None else file.write_bytes(content)
-        hide_lock()
+    hide_lock()
     print(f"\nThe experiment is {name}: `dvc exp show`, `dvc exp apply {name}`.")
     print(f"params.yaml is as before; `make run STUDY={study}` shows study {study} itself again.")
 

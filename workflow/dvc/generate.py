@@ -63,6 +63,7 @@ class Pipeline(NamedTuple):
     file: Path
     settings: Path
     code: Path
+    lock: Path
     root: str
 
     @classmethod
@@ -70,7 +71,8 @@ class Pipeline(NamedTuple):
         """The pipeline of a study, where it is generated."""
         folder = Path("workflow/dvc" if study == FIRST else f"pipelines/{study}")
         at, root = (Path("dvc.yaml"), "") if study == FIRST else (folder / "dvc.yaml", "../../")
-        return cls(at, folder / "settings.yaml", folder / "code.yaml", root)
+        beside = folder / "settings.yaml", folder / "code.yaml", at.with_suffix(".lock")
+        return cls(at, *beside, root)
 
 
 class Stage(NamedTuple):

@@ -92,9 +92,7 @@ def _pack(
             recipe = settings("evaluate", resolved, row.model)
             opened[row.model] = encoding_of(recipe, tokenizer, generation).opens_thought
     whole = [figures, Path(RESULTS, study, "analyse"), Path(folders.data)]
-    runs = {
-        Path(folder) for row in rows for folder in (row.train, row.evaluate, row.pool) if folder
-    }
+    runs = {Path(f) for row in rows for f in (row.train, row.evaluate, row.pool) if f}
     files = {params, *Path(RESULTS, study).glob("runs*"), *map(Path, ("LICENSE", "CITATION.cff"))}
     files |= {
         f for folder in whole for f in folder.rglob("*") if f.suffix[1:] not in shipping.NOT_KEPT

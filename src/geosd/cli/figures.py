@@ -53,6 +53,5 @@ def missing_tidy_files(study: str) -> list[str]:
     resolved = resolve(load("params.yaml"), study)
     specs, files = output_specs(), RunFolders(resolved).tidy_files()
     reads = {tidy for name in resolved.outputs if name in specs for tidy in specs[name].reads}
-    return [
-        file for tidy in files if tidy in reads for file in files[tidy] if not Path(file).exists()
-    ]
+    needed = [file for tidy in files if tidy in reads for file in files[tidy]]
+    return [file for file in needed if not Path(file).exists()]

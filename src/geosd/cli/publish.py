@@ -165,11 +165,12 @@ def main(study: str) -> None:
     kept = [LOCK if name == PIPELINE else str(Path(name).parent) for name in pipelines]
     committed = [str(records_file(study)), *pointers, *kept]
     committed += [name for name in ("figures/.gitignore",) if Path(name).exists()]
-    subprocess.run(("git", "update-index", "--no-skip-worktree", LOCK), capture_output=True)
+    if LOCK in kept:
+        subprocess.run(("git", "update-index", "--no-skip-worktree", LOCK), capture_output=True)
     run("git", "add", "--", *committed)
     if run("git", "diff", "--cached", "--name-only", "--", *committed):
         run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
-    # All of a dvc.yaml in place of some of its stages: what else its lock has was pushed before.
+    # All of a dvc.yaml in place of some of its stages: DVC reads its lock once for each target.
     print(run("dvc", "push", *pipelines, *pointers).strip())
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
@@ -180,19 +181,19 @@ def dvc_commit(study: str, finished: bool = False) -> None:
     Args:
         finished: Snakemake has just run the study.
     """
+    hide_lock()
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
-    if not Path(pipeline).exists():
-        print(f"DVC has no stages of study {study}: `make dvc STUDY={study}` writes them.")
+    if finished and subprocess.run(write_code(pipeline), capture_output=True).returncode:
+        print(f"`make dvc STUDY={study}` lets DVC know study {study} as it stands in params.yaml.")
     elif not (finished or is_finished(study)):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
     else:
         commit([pipeline], all_folders(study))
-        hide_lock()
-        print(f"DVC knows study {study}: `dvc status` has nothing to say of {pipeline}.")
+        print(f"DVC knows study {study}: `dvc status` finds nothing to do in {pipeline}.")
 
 
 def hide_lock() -> None:
-    """Keep dvc.lock out of `git status` for as long as git has an empty one."""
+    """Hide the hashes in dvc.lock from `git status` while git's own dvc.lock is empty."""
     if run("git", "ls-files", LOCK) and "stages:" not in run("git", "show", f":./{LOCK}"):
         run("git", "update-index", "--skip-worktree", LOCK)
 

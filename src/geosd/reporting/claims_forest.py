@@ -17,7 +17,7 @@ COLOURS = {"agrees": "#00694e", "opposite": "#a33c00", "too small to tell": "#77
 LARGE_MARGIN = 50
 """In points: claims of a share near 100 % have a panel of their own, or no effect could be read."""
 LINE_IN, GAP, LABEL_PT, LABEL_CHARACTERS = 0.135, 0.35, 6.5, 58
-"""A row is as high as the lines of its label, and GAP of a line more."""
+"""Heights are in lines: a row has the lines of its label, and GAP more."""
 AXIS = {
     "points": "effect, percentage points",
     "share": "share, percent",
@@ -39,10 +39,10 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
         figure.text(0.5, 0.5, "no claim was exercised", ha="center", va="center")
         return figure
     units = [unit for unit in AXIS if unit in set(rows["unit"])]
-    lines = [rows.loc[rows["unit"] == unit, "lines"].sum() + 2 * GAP for unit in units]
-    height = LINE_IN * sum(lines) + 0.35 * len(units) + 0.4
-    figure = Figure(figsize=(PAGE_IN, height), layout="constrained")
-    panels = figure.subplots(len(units), 1, height_ratios=lines, squeeze=False)
+    heights = [rows.loc[rows["unit"] == unit, "height"].sum() + 2 * GAP for unit in units]
+    size = PAGE_IN, LINE_IN * sum(heights) + 0.35 * len(units) + 0.4
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(units), 1, height_ratios=heights, squeeze=False)
     for axes, unit in zip(panels[:, 0], units, strict=True):
         _panel(axes, rows[rows["unit"] == unit])
         axes.set_xlabel(AXIS[unit])
@@ -73,7 +73,7 @@ def _lines(ledger: pd.DataFrame) -> pd.DataFrame:
     first = ~rows["claim"].duplicated()
     labels = np.where(first, rows["statement"] + np.where(several, " ", "") + model, model)
     rows["label"] = [textwrap.fill(t, LABEL_CHARACTERS, break_on_hyphens=False) for t in labels]
-    rows["lines"] = [label.count("\n") + 1 + GAP for label in rows["label"]]
+    rows["height"] = [label.count("\n") + 1 + GAP for label in rows["label"]]
     return rows
 
 
@@ -82,10 +82,10 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
     seen = seen[np.isfinite(seen)]
     margin = 0.25 * (np.ptp(seen) or 1.0)
     left, right = seen.min() - margin, seen.max() + margin
-    centres = rows["lines"].cumsum() - rows["lines"] / 2
+    centres = rows["height"].cumsum() - rows["height"] / 2
     for y, row in zip(centres, rows.to_dict("records"), strict=True):
         start, end = max(row["claimed_from"], left), min(row["claimed_to"], right)
-        axes.barh(y, end - start, row["lines"] - GAP, left=start, color=SHADE, zorder=0)
+        axes.barh(y, end - start, row["height"] - GAP, left=start, color=SHADE, zorder=0)
         colour = COLOURS.get(row["word"], "black")
         if not math.isnan(row["low"]):
             ends = max(row["low"], left), min(row["high"], right)
@@ -101,5 +101,5 @@ def _panel(axes: Axes, rows: pd.DataFrame) -> None:
         axes.axvline(0, color="0.5", linewidth=0.6, zorder=1)
     axes.set_yticks(centres, rows["label"], fontsize=LABEL_PT, linespacing=1.05)
     axes.tick_params(axis="y", length=0, pad=5)
-    axes.set(xlim=(left, right), ylim=(rows["lines"].sum() + GAP, -GAP))
+    axes.set(xlim=(left, right), ylim=(rows["height"].sum() + GAP, -GAP))
     axes.spines["left"].set_visible(False)
