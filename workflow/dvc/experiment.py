@@ -82,7 +82,6 @@ def main(study: str, name: str, changes: str) -> None:
     before = {file: file.read_bytes() if file.exists() else None for file in files}
     try:
         write_text(PARAMS, text)
-        call("-m", "geosd", "extras", "--study", study)  # it names a mistake in its own words
         call("workflow/dvc/generate.py", "--study", study)
         call("-m", "geosd", "run", "--study", study)
         at = Pipeline.of(study)

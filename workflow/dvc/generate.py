@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from geosd.cli.snakemake_runs import job_graph
-from geosd.config import Study, load, resolve, settings
+from geosd.config import ConfigError, Study, load, resolve, settings
 from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.files import write_text
@@ -314,4 +314,7 @@ if __name__ == "__main__":
     parser.add_argument("--study", default=FIRST)
     parser.add_argument("--check", action="store_true", help="write no pipeline")
     parser.add_argument("--profile", help="of Snakemake: a folder of profiles/")
-    main(**vars(parser.parse_args()))
+    try:
+        main(**vars(parser.parse_args()))
+    except ConfigError as error:
+        raise SystemExit(str(error)) from None

@@ -73,9 +73,8 @@ def write_code(pipeline: str) -> tuple[str, ...]:
 def stage_outputs() -> dict[Path, str]:
     """Each output of a stage of a dvc.yaml that DVC keeps, and the stage's name."""
     with Repo() as repo:
-        root = Path(repo.root_dir)
         return {
-            Path(out.fs_path).relative_to(root): stage.addressing
+            Path(os.path.relpath(out.fs_path)): stage.addressing
             for stage in repo.index.stages
             if stage.path_in_repo.endswith(PIPELINE)
             for out in stage.outs
