@@ -93,6 +93,11 @@ def test_a_study_without_gpus_is_counted_and_nothing_is_reckoned(planned, capsys
     assert "GPUs" not in printed and "disk" not in printed
 
 
+def test_a_finished_study_has_nothing_to_do(planned, capsys):
+    planned("quick", [])
+    assert "Nothing to do: every result of the study is there" in capsys.readouterr().out
+
+
 def test_the_calendar_is_that_of_the_jobs_at_the_sites_bounds_and_at_others(planned, capsys):
     model = "qwen3-8b"
     jobs = [["base", model, 0, False, []], ["pool", model, 1, False, [0]]]

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from study import GPUS, VARIANTS, copy_project, forget, results
+from study import GPUS, STEPS, VARIANTS, copy_project, forget, results
 
 SLURM_TESTS = Path(__file__).resolve().parent
 FOLDER = Path(os.environ.get("FOLDER", "/run/geosd-slurm"))
@@ -196,6 +196,15 @@ def scancelled(driver: Driver, number: str) -> None:
     output_of("scancel", number)
 
 
+def params_edited(driver: Driver, number: str) -> None:
+    """Somebody edits params.yaml; the job that SLURM starts next must not compute with the edit."""
+    params = driver.project / "params.yaml"
+    edited = params.read_text().replace(f"steps: {STEPS}\n", f"steps: {2 * STEPS}\n")
+    assert edited != params.read_text()
+    params.write_text(edited)
+    output_of("scancel", number)
+
+
 def preempted(driver: Driver, number: str) -> None:
     """An urgent job takes all nodes; SLURM requeues the study's jobs."""
     urgent = ["-p", "urgent", "-N3", "--exclusive", "--mem=0", "-t", "1", "-o", "/dev/null"]
@@ -257,6 +266,7 @@ FAULTS = {
     preempted: ("train",),
     driver_killed: ("train",),
     driver_interrupted: ("train",),
+    params_edited: ("train",),
 }
 """Each fault and the rules whose jobs it hits in one run of the study, in this order."""
 
@@ -346,6 +356,7 @@ def main() -> int:
     """Run all, print the table, and return how many faults changed something."""
     project = copy_project(Path(tempfile.mkdtemp(prefix="geosd-study-")).resolve())
     print(f"study in {project}", flush=True)
+    params = (project / "params.yaml").read_bytes()
     rows, failures = run_study(project), 0
     expected = results(project)
     print(rows[0], flush=True)
@@ -362,6 +373,7 @@ def main() -> int:
         except (AssertionError, RuntimeError, LookupError, TimeoutError) as error:
             found = [{"fault": fault.__name__, "results": f"FAILED: {error}"}]
             failures += 1
+        (project / "params.yaml").write_bytes(params)
         subprocess.run([SLURM_TESTS / "cluster.sh", "mend"], check=True)
         rows += found
         print(*found, sep="\n", flush=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import re
 import shutil
+import threading
 from collections import Counter
 
 import pandas as pd
@@ -106,14 +109,51 @@ def shrink(workflow) -> None:
     path.write_text(yaml.safe_dump(values, sort_keys=False))
 
 
+@contextlib.contextmanager
+def edited_meanwhile(workflow):
+    """Set four steps in place of two as soon as the problems are drawn; two again at the end."""
+    params = workflow.folder / "params.yaml"
+    planned = params.read_text()
+    ended = threading.Event()
+
+    def edit():
+        while not ended.wait(0.2):
+            if any(workflow.folder.glob("results/data/*/manifest.json")):
+                params.write_text(planned.replace("steps: 2\n", "steps: 4\n"))
+                return
+
+    editor = threading.Thread(target=edit)
+    editor.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        editor.join()
+        assert params.read_text() != planned
+        params.write_text(planned)
+
+
+def forget_times(folder):
+    """Give all results times in any order, as a copy without times has them."""
+    draw = random.Random(7)
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        written = 1.7e9 + draw.uniform(0, 86400)
+        os.utime(file, (written, written))
+
+
 @pytest.mark.slow
 def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship):
-    """Its first seed is of the second draw, so that seeds are not counted instead of read."""
+    """Its first seed is of the second draw, so that seeds are not counted instead of read.
+
+    Its settings are edited while it runs, and nothing of the edit reaches a result.
+    """
     shrink(copied)
     folders = [root / "base_models" / MODEL / str(draw) for draw in (0, 1)]
     ship(copied.folder, folders, seeds=[1, 2])
 
-    copied.snakemake("--profile", "local")
+    with edited_meanwhile(copied):
+        printed = copied.snakemake("--profile", "local")
+    assert "params.yaml was edited while study quick ran" in printed
 
     rows = copied.folders().rows()
     weights = {}
@@ -135,6 +175,16 @@ def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship):
     stale = copied.call("python", "-m", "geosd", "stale", "--study", "quick")
     assert stale.startswith("0 of ")
     assert copied.planned_jobs() == {}
+
+    # Contents decide, not times; one byte of a file is what Snakemake compares by itself here.
+    forget_times(copied.folder / "results")
+    computed = {"base", "pool", "train", "evaluate", "evaluate_pi_0", "analyse"}
+    planned = copied.planned_jobs("--max-checksum-file-size", "1")
+    assert not computed & planned.keys(), planned
+    assert copied.planned_jobs() == {}
+    [pool, _] = copied.folder.glob("results/pool/*/pool.jsonl")
+    copied.append(str(pool.relative_to(copied.folder)), "\n")
+    assert copied.planned_jobs()["train"] == 1
 
     # A file that is not the pinned one is refused, whatever had been made of it.
     config = copied.folder / f"base_models/{MODEL}/1/config.json"

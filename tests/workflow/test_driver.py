@@ -9,6 +9,8 @@ import pytest
 
 JOBS = 10
 SNAKEFILE = f"""
+keep_configuration = say_edits = lambda: None  # of common.smk
+
 include: "workflow/slurm/driver.smk"
 
 rule all:

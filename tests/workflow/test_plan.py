@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -106,3 +108,10 @@ def test_readme_draws_the_rules_as_they_depend_on_each_other(untouched, root):
     assert {(names[a], names[b]) for a, b in re.findall(r"(id\d+) --> (id\d+)", printed)} == set(
         re.findall(r"^  (\w+) --> (\w+)$", drawn, re.M)
     )
+
+
+def test_the_plan_of_a_finished_study_has_no_job(done, tmp_path, monkeypatch):
+    planned = tmp_path / "jobs.json"
+    monkeypatch.setenv("GEOSD_PLANNED_JOBS", str(planned))
+    replace(done, forks=False).snakemake("--profile", "local", "--dry-run")
+    assert json.loads(planned.read_text()) == []

@@ -22,9 +22,11 @@ from functools import cache
 from yaml import safe_load  # of the site's file alone
 
 from geosd.provenance import code
+from geosd.provenance.file_times import order_times
 from geosd.reporting import specs
 from geosd.config import load, resolve, settings
 from geosd.config.job_counts import threads_of
+from geosd.config.planned import PLAN, configuration_texts, edits_in_words, keep, times
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.config.kept_weights import wanted_snapshots, weight_readers
 from geosd.problems.sources import get_data_source
@@ -41,7 +43,11 @@ if not Path("workflow/scripts/launch.py").exists():
         "Hint: let Snakemake run in a folder beside it: snakemake --directory FOLDER"
     )
 
+# A job on another node is planned anew there, by the configuration that its driver kept.
+if "plan" in config:
+    os.environ[PLAN] = str(config["plan"])
 PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
+CONFIGURATION = configuration_texts(PARAMS)
 config.setdefault("study", PARAMS.study)
 
 SITE_FILE = Path("profiles/slurm/site.yaml")
@@ -94,7 +100,7 @@ os.environ |= {
     "PATH": os.pathsep.join([*map(str, PROGRAMS), os.getenv("PATH", os.defpath)]),
 }
 
-if not {"study"} <= config.keys() <= {"study", "allow_missing"}:
+if not {"study"} <= config.keys() <= {"study", "allow_missing", "plan"}:
     raise ValueError(
         "--config and --configfile may only name the study, and allow jobs to start without what they"
         " need: --config study=NAME allow_missing=true.\n"
@@ -107,6 +113,51 @@ if ALLOW_MISSING is None:
         f"allow_missing is {config['allow_missing']!r}; allowed are true and false.\n"
         "Hint: --config study=NAME allow_missing=true"
     )
+
+
+def order_times_of_results():
+    """Before the plan: results that were copied get times in the order in which they were made."""
+    try:
+        order_times(FOLDERS.manifests(), lambda text: print(text, file=sys.stderr, flush=True))
+    except PermissionError as error:
+        print(
+            f"{error.filename}: this result is older than what it was made from, and its time may"
+            " not be changed here, so it may be planned again.\nHint: its owner can run"
+            f" `make plan STUDY={STUDY.name}` once.",
+            file=sys.stderr,
+        )
+
+
+if workflow.is_main_process:
+    order_times_of_results()
+
+
+def keep_configuration():
+    """Before the first job: keep the configuration, and let every job of the run read the copy."""
+    os.environ.setdefault(PLAN, str(keep(CONFIGURATION)))
+    handed_on = workflow.config_settings
+    given = (
+        [handed_on.config_args] if isinstance(handed_on.config_args, str) else handed_on.config_args
+    )
+    handed_on.config_args = [*given, f"plan={os.environ[PLAN]}"]
+
+
+def read_by_jobs():
+    """The files that jobs read at any time of a run, and that people may edit meanwhile."""
+    raw = STUDY.section("data")["raw"]
+    folders = ["workflow", "profiles", "src/geosd", *([raw] if raw else [])]
+    found = [Path("Snakefile"), *map(Path, CONFIGURATION)]
+    found += [path for folder in folders for path in Path(folder).rglob("*.*")]
+    return [path for path in found if path.is_file() and path.suffix != ".pyc"]
+
+
+WRITTEN = times(read_by_jobs())
+
+
+def say_edits():
+    """At the end of a run: what was edited since it was planned."""
+    if words := edits_in_words(STUDY.name, WRITTEN):
+        print(words, file=sys.stderr, flush=True)
 
 
 def settings_of(step):

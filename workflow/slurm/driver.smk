@@ -39,6 +39,7 @@ onstart:
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/orphaned_jobs.py")
     check_prerequisites()
+    keep_configuration()
     # On this machine programs are forked with torch loaded (geosd.cli.forkserver): its servers lie
     # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
     # Nor may a job in a container.
@@ -48,7 +49,12 @@ onstart:
         atexit.register(shutil.rmtree, servers, ignore_errors=True)
 
 
+onsuccess:
+    say_edits()
+
+
 onerror:
+    say_edits()
     # Ctrl-C: while Snakemake asks SLURM how its jobs are, its list of them is empty, and those that
     # it should cancel run on without a driver.
     shell(f"python workflow/slurm/orphaned_jobs.py --driver {os.getpid()}")
@@ -63,7 +69,7 @@ def hand_on_planned_jobs():
     """
     file = os.environ.get("GEOSD_PLANNED_JOBS")
     on_gpus = any(PARAMS.resources_of(model).job("train").gpus for model in STUDY.models)
-    if not (workflow.dryrun and workflow.dag and (file or on_gpus)):
+    if not (workflow.dryrun and workflow.dag is not None and (file or on_gpus)):
         return
     jobs = [*workflow.dag.needrun_jobs(exclude_finished=False)]
     jobs.sort(key=lambda job: (job.rule.name, *job.output))

@@ -44,7 +44,7 @@ def main(
         scratch: Folder of the state that a killed pretraining continues from.
         draw: The draw of a base model that the repository ships.
     """
-    job = Job("base", params, study, model, draw=draw)
+    job = Job("base", params, study, model, draw=draw, out=out)
     settings = job.settings
     if settings["source"] == "released":
         inputs = _released(settings["checkpoint"], out)

@@ -15,7 +15,7 @@ from geosd.problems.sources import get_data_source
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Draw the problems of a study: the data files and their card."""
-    job = Job("data", params, study)
+    job = Job("data", params, study, out=out)
     settings = job.settings
     source = get_data_source(settings["source"])
     splits = source.prepare(settings)

@@ -39,7 +39,7 @@ def main(
     Raises:
         FileNotFoundError: The longer run has not kept those weights, or not measured there.
     """
-    job = Job("early_stop", params, study, model, variant, seed=seed)
+    job = Job("early_stop", params, study, model, variant, seed=seed, out=out)
     settings = job.settings
     steps = settings["steps"]
     snapshot = longer / "snapshots" / f"step_{steps}.safetensors"

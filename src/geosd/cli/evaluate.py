@@ -35,7 +35,7 @@ def main(
         variant: What the progress bar calls the checkpoint; pi_0 is the base model.
         scratch: Folder of the samples that a killed evaluation continues from.
     """
-    job = Job("evaluate", params, study, model, seed=seed)
+    job = Job("evaluate", params, study, model, variant, seed=seed, out=out)
     settings = job.settings
     inputs = prove_checkpoint(checkpoint) | prove([problems])
     tested = read_problems(problems)

@@ -1,11 +1,14 @@
 """A job of a step that leaves a manifest: its settings, its time, and what it writes last."""
 
+import os
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from geosd.config import load, resolve, settings
+from geosd.config import ConfigError, load, resolve, settings
+from geosd.config.planned import PLAN
+from geosd.config.run_folders import RunFolders
 from geosd.files import remove_leftovers, sha256
 from geosd.provenance.code import code_hashes
 from geosd.provenance.manifest import MANIFEST, computed_by, manifest, write_manifest
@@ -30,10 +33,15 @@ class Job:
         *,
         seed: int | None = None,
         draw: int = 0,
+        out: Path | None = None,
     ) -> None:
         """Start the clock and load the settings; the rule bears the name of the step's module.
 
-        The draw follows from the seed where there is one.
+        The draw follows from the seed where there is one. `out` is the folder that the job writes,
+        where studies share it: a run of the workflow asks for a folder by its address.
+
+        Raises:
+            ConfigError: The job is one of a run, and would compute what has another address.
         """
         self._began = time.monotonic()
         self._rule = rule
@@ -41,6 +49,8 @@ class Job:
         self.study = resolved
         self.draw = draw if seed is None else resolved.draw(seed)
         self.settings = settings(rule, resolved, model, variant, self.draw)
+        if out is not None and PLAN in os.environ:
+            _check_address(out, RunFolders(resolved).of_job(rule, model, variant, seed, self.draw))
         self._code = code_hashes(rule, self.settings)
 
     def identity(self, inputs: Mapping[Path, str], **more: Any) -> dict[str, Any]:
@@ -76,6 +86,19 @@ class Job:
             written[path.relative_to(out).as_posix()] = sha256(path)
         made = manifest(self._rule, inputs, self.settings, seconds, written, self._code)
         write_manifest(out / name, {**made, **more})
+
+
+def _check_address(out: Path, address: str) -> None:
+    """Refuse to write one thing under the address of another.
+
+    The settings of a run are kept, so a difference is one of the files that an address depends on.
+    """
+    if out.as_posix() != address:
+        raise ConfigError(
+            f"{out}: this job would make what belongs into {address}. A file that decides the"
+            " address, as one of a base model's folder, was edited after the run was planned.\n"
+            "Hint: start the run again; it plans with the file as it is now."
+        )
 
 
 def written_files(out: Path) -> list[Path]:

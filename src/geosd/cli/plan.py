@@ -109,6 +109,8 @@ def _of_study(
         if likely
     }
     parts = [fill(f"# Study {study.name}: {study.params.studies[study.name].about}", 80)]
+    if not jobs:
+        parts.append("Nothing to do: every result of the study is there and current.")
     on_gpus = any(row.gpus for row in rows)
     limits = _time_limits(study, site.max_minutes) if on_gpus else {}
     parts.append(plan_tables.rule_table(rows, Counter(job.rule for job in jobs), limits))

@@ -38,7 +38,7 @@ def main(
         problems: The training problems; the card of the data set lies beside them.
         scratch: Folder of the rollouts that a killed job continues from.
     """
-    job = Job("pool", params, study, model, draw=draw)
+    job = Job("pool", params, study, model, draw=draw, out=out)
     settings = job.settings
     inputs = prove_checkpoint(base) | prove([problems])
     training = read_problems(problems)

@@ -1,5 +1,6 @@
 """Run a study with Snakemake, and say on the terminal what it found."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from geosd.cli.snakemake_runs import rules_of_outputs, snakemake, write_provenance
 from geosd.config import load, resolve
+from geosd.config.planned import PLAN, configuration_texts, keep
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import NO_WORDS, counts_in_words, finding_in_words, interval_words
 from geosd.scores.tidy import read_tidy
@@ -21,7 +23,10 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     Args:
         outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
-    resolve(load("params.yaml"), study)  # a mistake is named without Snakemake's words around it
+    params = load("params.yaml")
+    resolve(params, study)  # a mistake is named without Snakemake's words around it
+    # The run's report and summary are of the same configuration as its jobs.
+    os.environ.setdefault(PLAN, str(keep(configuration_texts(params))))
     snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
     write_provenance(study)
     if not outputs_only:

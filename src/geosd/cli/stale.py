@@ -46,15 +46,9 @@ def current_results(study: Study, figures: Path) -> dict[Path, Current]:
 
     Each is a folder, or a manifest that shares one.
     """
-    folders, own, former = RunFolders(study), f"{RESULTS}/{study.name}", _former(study)
-    jobs = folders.jobs()  # folder -> rule, model, variant and draw, as far as there are any
-    for (model, variant, _), folder in folders.alignments().items():
-        jobs[folder] = ("alignment", model, variant)
-    jobs[f"{own}/runs.{MANIFEST}"] = ("runs",)
-    jobs[f"{own}/analyse"] = ("analyse",)
-    jobs[f"{figures}/{study.name}/claims.{MANIFEST}"] = ("claims",)
+    former = _former(study)
     results = {}
-    for result, (rule, *of_rule) in jobs.items():
+    for result, (rule, *of_rule) in RunFolders(study).results(str(figures)).items():
         settings = settings_of(rule, study, *of_rule)
         results[Path(result)] = Current(settings, code_of(rule, settings), former.get(result))
     return results

@@ -59,7 +59,7 @@ def main(
         workers: Processes of the rollout worker, which samples and scores: the last ones that
             accelerate has started. 0 leaves both to the processes that train.
     """
-    job = Job("train", params, study, model, variant, seed=seed)
+    job = Job("train", params, study, model, variant, seed=seed, out=out)
     trackers = job.study.params.trackers
     check_trackers(trackers)
     settings = job.settings

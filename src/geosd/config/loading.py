@@ -16,6 +16,7 @@ from geosd.config.grids import grids_of_variants
 from geosd.config.json_schema import key_schema
 from geosd.config.overlays import NOT_INHERITED, inherit
 from geosd.config.params_schema import DEFAULT, Params, SelectedRates
+from geosd.config.planned import planned
 from geosd.config.protocol_schema import HYPERPARAMETERS
 from geosd.config.schema_base import Section
 from geosd.config.study import resolve
@@ -30,8 +31,11 @@ File = TypeVar("File", bound=Section)
 
 
 def load(path: Path | str = "params.yaml") -> Params:
-    """Load and check params.yaml, every study; a ConfigError lists all mistakes by key and line."""
-    source = read(path)
+    """Load and check params.yaml, every study; a ConfigError lists all mistakes by key and line.
+
+    A program of a run of the workflow reads the file as it was when the run was planned.
+    """
+    source = read(planned(path))
     values, parents, problems = inherit(source.values)
     if problems:
         raise config_error(source.file, [source.mistake(where, text) for where, text in problems])
@@ -54,13 +58,14 @@ def _selected_rates(params: Params) -> dict[str, SelectedRates]:
     for name, study in params.studies.items():
         if study.selected_rates is None:
             continue
-        if not Path(study.selected_rates).is_file():
+        file = planned(study.selected_rates)
+        if not file.is_file():
             raise ConfigError(
                 f"studies.{name}.selected_rates: {study.selected_rates} does not exist.\nHint: run"
                 f" from the root of the repository; `make select-rates STUDY={name}` writes the"
                 " file from a finished selection, and until then the study cannot name it."
             )
-        source = read(study.selected_rates)
+        source = read(file)
         selected, mistakes = _checked(SelectedRates, source)
         if selected is not None:
             files[name], place = selected, ("learning_rate",)

@@ -31,11 +31,16 @@ from geosd.config.job_counts import ALIGNMENT, STATE_FIGURES
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study
 from geosd.files import DamagedFileError, atomic_write, remake_hint
+from geosd.provenance.manifest import MANIFEST
 from geosd.reporting.specs import output_specs
 
 RESULTS = "results"
 SHARED = ("data", "base", "pool", "train", "evaluate", "states")
 """Folders of results/ that belong to all studies; every other one is a study's."""
+IN_ORDER = (
+    "data base pool states train early_stop evaluate evaluate_pi_0 alignment runs analyse claims"
+).split()
+"""The rules that leave a manifest, each after those that it reads from."""
 PI_0 = "pi_0"
 DIGITS = 10
 """Hexadecimal digits of a digest: 40 bits, enough to tell millions of settings apart."""
@@ -154,6 +159,21 @@ class RunFolders:
         recipe = self.sampling(model, variant, self.study.draw(seed))
         return f"{RESULTS}/evaluate/{model}/{recipe}/{seed}"
 
+    def of_job(
+        self, rule: str, model: str | None, variant: str | None, seed: int | None, draw: int
+    ) -> str:
+        """The shared results folder that a job of a rule writes, by today's settings and files."""
+        match rule:
+            case "data":
+                return self.data
+            case "train" | "early_stop":
+                return self.train(model, variant, seed)
+            case "evaluate":
+                return self.evaluate(model, variant, seed)
+            case "base" | "pool":
+                return getattr(self, rule)(model, draw)
+        raise ValueError(f"The jobs of rule {rule} write into no shared folder.")
+
     def rows(self) -> list[RunRow]:
         """Every run of the study with its folders: the rows of its index."""
         study, trained = self.study, set(self.study.trained)
@@ -220,6 +240,29 @@ class RunFolders:
             rule = "evaluate" if row.train else "evaluate_pi_0"
             jobs[row.evaluate] = (rule, row.model, row.variant)
         return jobs
+
+    def results(self, figures: str = "figures") -> dict[str, tuple[Any, ...]]:
+        """Each result of the study with a manifest -> rule, model, variant and draw of its job.
+
+        A result is a folder, or a manifest that shares one with others.
+        """
+        jobs = self.jobs()
+        for (model, variant, _), folder in self.alignments().items():
+            jobs[folder] = ("alignment", model, variant)
+        own = f"{RESULTS}/{self.study.name}"
+        jobs[f"{own}/runs.{MANIFEST}"] = ("runs",)
+        jobs[f"{own}/analyse"] = ("analyse",)
+        jobs[f"{figures}/{self.study.name}/claims.{MANIFEST}"] = ("claims",)
+        return jobs
+
+    def manifests(self) -> list[Path]:
+        """The manifests of the study's results, each after those of the results that it reads."""
+        place = {rule: number for number, rule in enumerate(IN_ORDER)}
+        results = sorted(self.results().items(), key=lambda item: place[item[1][0]])
+        return [
+            Path(result) if result.endswith(MANIFEST) else Path(result, MANIFEST)
+            for result, _ in results
+        ]
 
     def shared(self) -> list[str]:
         """The shared results folders that the study uses."""

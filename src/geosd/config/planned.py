@@ -1,0 +1,103 @@
+"""The configuration of a run of the workflow, as it was when the run was planned.
+
+A run takes minutes or weeks, and people edit params.yaml meanwhile, for the next one. A job that
+started after such an edit would compute with other settings than those that its folder is named by.
+So the driver of a run keeps a copy of the configuration (`keep`), and every program of the run
+reads the copy: the variable `PLAN` of its environment names the folder of the copy.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from geosd.config.errors import ConfigError
+from geosd.config.params_schema import Params
+from geosd.files import write_text
+
+PLAN = "GEOSD_PLAN"
+"""The variable that names the folder of the copy, in the environment of a run's programs."""
+PLANS = Path("scratch/plans")
+"""Where runs keep the copies; equal ones are one folder."""
+
+
+def planned(path: Path | str) -> Path:
+    """The file to read in place of one of the configuration: the run's copy, where it has one.
+
+    Outside a run it is the file itself.
+
+    Raises:
+        ConfigError: The folder of the run's copies is gone.
+    """
+    folder = os.environ.get(PLAN)
+    if folder is None or Path(path).is_absolute():
+        return Path(path)
+    if not Path(folder).is_dir():
+        raise ConfigError(
+            f"{folder}: the configuration that this run was planned with is gone.\n"
+            "Hint: start the run again; `make clean` is for the time when none is under way."
+        )
+    copy = Path(folder, path)
+    return copy if copy.exists() else Path(path)
+
+
+def configuration_texts(params: Params) -> dict[str, str]:
+    """The text of each file of the configuration, by its path from the root of the project."""
+    selected = {study.selected_rates for study in params.studies.values()} - {None}
+    names = ["params.yaml", *sorted(selected)]
+    return {name: planned(name).read_text(encoding="utf-8") for name in names}
+
+
+def keep(texts: Mapping[str, str]) -> Path:
+    """Keep a copy of the configuration for a run.
+
+    Args:
+        texts: As `configuration_texts` returns them.
+
+    Returns:
+        The folder of the copy, by a digest of it.
+    """
+    lines = (f"{name}\0{text}\0" for name, text in sorted(texts.items()))
+    folder = PLANS / hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+    for name, text in texts.items():
+        if not (folder / name).exists():
+            write_text(folder / name, text)
+    return folder
+
+
+def times(files: Iterable[Path]) -> dict[Path, int]:
+    """When each file was written last, in nanoseconds; of a file that is not there 0."""
+    return {file: file.stat().st_mtime_ns if file.exists() else 0 for file in files}
+
+
+def edits_in_words(study: str, before: Mapping[Path, int]) -> str:
+    """What was edited while a study ran, and what that means for its results; empty: nothing.
+
+    Args:
+        before: `times` of what the run reads, when it was planned.
+    """
+    now = times(before)
+    edited = sorted(str(file) for file, written in before.items() if now[file] != written)
+    configuration = [name for name in edited if name.endswith(".yaml") and "/" not in name]
+    configuration += [name for name in edited if name.startswith("selected/")]
+    others = [name for name in edited if name not in configuration]
+    lines = []
+    if configuration:
+        lines += [
+            f"{_listed(configuration)} was edited while study {study} ran; all jobs kept to what"
+            " it was at the start.",
+            f"Hint: `make plan STUDY={study}` says what the edit would run.",
+        ]
+    if others:
+        lines += [
+            f"Edited while study {study} ran: {_listed(others)}. Jobs that began later may have"
+            " read the edit.",
+            f"Hint: `make stale STUDY={study}` lists the results that differ in code or inputs;"
+            " the next run makes them again.",
+        ]
+    return "\n".join(lines)
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
