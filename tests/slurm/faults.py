@@ -147,7 +147,7 @@ def launched(project: Path) -> Iterator[str]:
     found: dict[int, tuple[int, str]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if words[1:2] != ["workflow/scripts/launch.py"]:
                 continue
             if (entry / "cwd").readlink() == project:
@@ -165,7 +165,13 @@ def processes_in(folder: Path) -> list[str]:
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if (entry / "cwd").readlink() == folder:
-                found.append((entry / "cmdline").read_text().replace("\0", " ").strip())
+                found.append(
+                    (entry / "cmdline")
+                    .read_bytes()
+                    .decode(errors="replace")
+                    .replace("\0", " ")
+                    .strip()
+                )
         except OSError:
             continue  # it has just ended
     return found
