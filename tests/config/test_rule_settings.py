@@ -101,6 +101,15 @@ def test_adapters_are_a_matter_of_trainings_and_null_is_as_before(study, edited,
     assert {rule for rule, _ in jobs} == rules | {TABLE}
 
 
+@pytest.mark.parametrize(("value", "rules"), [(0.5, {"train", "configuration"}), (1.0, set())])
+def test_a_least_share_of_kfac_is_a_matter_of_trainings_and_the_whole_is_as_before(
+    study, edited, value, rules
+):
+    blocks = "          blocks: 4            # of 16"
+    jobs = changed(study, edited((blocks, f"          least_share: {value}\n{blocks}")))
+    assert {rule for rule, _ in jobs} == rules | {TABLE}
+
+
 def test_adapters_need_all_their_numbers(edited):
     steps = "      steps: 100\n      response_tokens: 42"
     for value, problem in (("{rank: 4}", "alpha"), (LORA.replace("q_proj", "lm_head"), "lm_head")):

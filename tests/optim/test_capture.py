@@ -298,3 +298,64 @@ def test_a_mask_of_another_batch_is_refused(make_decoder, batch, response_loss):
     with pytest.raises(ValueError, match="loss_terms has shape"):
         with kfac.observe(batch[1], loss_terms=torch.ones(8)):
             pass
+
+
+def checkpointed(model, reentrant):
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    return model.train()
+
+
+@pytest.mark.parametrize("between", ["nothing", "a teacher's pass", "samples before"])
+def test_reentrant_checkpoints_are_refused_where_the_backward_pass_is_outside(
+    make_decoder, batch, response_loss, between
+):
+    ids, mask = batch
+    model = checkpointed(make_decoder(), reentrant=True)
+    kfac = kfac_of(model)
+    if between == "samples before":
+        with torch.no_grad():
+            model(input_ids=ids)
+    with kfac.observe(mask, loss_terms=12):
+        loss = response_loss(model, ids, mask)
+    if between == "a teacher's pass":
+        with torch.no_grad():
+            model(input_ids=ids)
+    with pytest.raises(RuntimeError, match="(?s)outside of the observe.*Hint: call backward"):
+        loss.backward()
+
+
+def test_a_reentrant_checkpoint_of_another_pass_is_refused(make_decoder, batch, response_loss):
+    ids, mask = batch
+    model = checkpointed(make_decoder(), reentrant=True)
+    kfac = kfac_of(model)
+    with kfac.observe(mask, loss_terms=12):
+        first = response_loss(model, ids, mask)
+    with kfac.observe(mask, loss_terms=12):
+        second = response_loss(model, ids, mask)
+        with pytest.raises(RuntimeError, match="(?s)outside of the observe.*Hint: call backward"):
+            (first + second).backward()
+
+
+@pytest.mark.parametrize(
+    ("reentrant", "inside", "observed"),
+    [(True, True, True), (True, False, False), (False, False, True), (False, True, True)],
+)
+def test_checkpoints_with_the_right_observation_give_the_factors_of_none(
+    make_decoder, batch, response_loss, reentrant, inside, observed
+):
+    ids, mask = batch
+    preconditioners = []
+    for model in (make_decoder(), checkpointed(make_decoder(), reentrant)):
+        kfac = kfac_of(model)
+        if observed:
+            with kfac.observe(mask, loss_terms=12):
+                loss = response_loss(model, ids, mask)
+                if inside:
+                    loss.backward()
+        else:
+            loss = response_loss(model, ids, mask)
+        if not inside:
+            loss.backward()
+        kfac.step()
+        preconditioners.append(kfac)
+    close(*preconditioners)

@@ -63,6 +63,8 @@ def main(
     _share(snapshot, out / WEIGHTS)
     kept = ("model", "seed", "ranks", "precision", "sampler", "card")
     same = {key: recorded[key] for key in kept}
+    if "kfac" in recorded:
+        same["kfac"] = recorded["kfac"]
     same["irregular_steps"] = count_irregular_steps(out / "steps.csv", steps)
     job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
     write_model_card(out, model=model, seed=seed, settings=settings, **recorded["card"])

@@ -12,6 +12,7 @@ saved, and the exit code 75 says that the same command goes on from there.
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -20,6 +21,7 @@ from geosd.files import write_json, write_text
 from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
 from geosd.models.precision import cast_parameters, resolve_precision
+from geosd.optim.kfac import KFAC
 from geosd.preemption import PreemptionError, catch_sigterm
 from geosd.problems.records import read_problems
 from geosd.problems.sources import get_data_source
@@ -114,7 +116,16 @@ def main(
                 ranks=ranks.size,
                 sampler=run.rollout_source.record(),
                 card=card,
+                **curvature_record(run.update_rule.preconditioner),
             )
             write_model_card(out, model=model, seed=seed, settings=settings, **card)
             resume.clear()
         ranks.barrier()
+
+
+def curvature_record(preconditioner: KFAC | None) -> dict[str, Any]:
+    """For the manifest: how much of the blocks' weights K-FAC takes; empty without K-FAC."""
+    if preconditioner is None:
+        return {}
+    left_out = list(preconditioner.left_out)
+    return {"kfac": {"share": preconditioner.share, "left_out": left_out}}

@@ -73,6 +73,10 @@ class Kfac(Section):
     backpropagated, which are smaller by the number of tokens. Not given; docs/reading.md."""
     storage: Literal["float32", "bfloat16"]
     """Type in which factors are stored. Appendix: float32 up to 8B, bfloat16 at 14B and 32B."""
+    least_share: Annotated[float, Field(ge=0, le=1)] = optional(1.0)
+    """Least share of the weights of the blocks that K-FAC must take: it takes linear layers, and no
+    experts in one tensor of three dimensions. Left out: all. Not given; a model with less is
+    refused, and its manifest names what is left out."""
 
 
 class Optimiser(Section):

@@ -112,6 +112,8 @@ def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
     optimiser = training["optimiser"]
     if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
+    elif optimiser["kfac"].get("least_share") == 1.0:  # as where it is left out
+        training["optimiser"] = {**optimiser, "kfac": _without(optimiser["kfac"], "least_share")}
     sampling = sampling_settings(study, model, "student", "teacher")
     if sampling["rollout"]["engine"] != "vllm":  # transformers samples the live student
         sampling["rollout"] = _without(sampling["rollout"], "precision")

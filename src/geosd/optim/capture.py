@@ -5,6 +5,9 @@ Here the layer's output passes through an identity, `_Probe`, that saves the inp
 just as the layer itself does. That backward runs once per counted call, with the output gradient at
 hand, and autograd gives it the input: from memory, or recomputed where it was checkpointed.
 
+Reentrant checkpointing is another matter: its forward pass has no gradients, and the calls that
+count are those of its backward pass. They are of the observation that is open at that time.
+
 Shapes: B = sequences, T = tokens, N = positions (B * T), n = drawn positions, I/O = in/out dims.
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +60,8 @@ class ObservedBatch:
                 *loss_terms.shape, *[1] * (self.mask.dim() - loss_terms.dim())
             )
             self.scale = terms.expand(self.mask.shape).flatten()
+        self.beside_others = False  # whether it is of a step that has observations of its own
+        self._without_gradients: Counter[str] = Counter()
         self._calls: dict[str, int] = {}
         self._drawn: dict[tuple[int, int, torch.device], Tensor | None] = {}
 
@@ -66,6 +72,21 @@ class ObservedBatch:
                 f"{name} was called on {tuple(lead)} positions, the mask has"
                 f" {tuple(self.mask.shape)}.\nHint: pass observe() the mask of this very batch;"
                 " layers that see only some positions (experts) cannot be selected."
+            )
+
+    def called_without_gradients(self, name: str) -> None:
+        """Count a call of a layer that autograd does not see; a checkpoint may repeat it later."""
+        self._without_gradients[name] += 1
+
+    def check_repeated(self, name: str) -> None:
+        """Refuse a call that a reentrant checkpoint repeats, if this pass did not begin it."""
+        self._without_gradients[name] -= 1
+        if self.beside_others or self._without_gradients[name] < 0:
+            raise RuntimeError(
+                f"{name} was called again in the backward pass by reentrant checkpointing, outside"
+                " of the observe() of its forward pass: mask and loss_terms are lost.\nHint: call"
+                " backward() inside observe(), before the next pass begins, or checkpoint with"
+                " use_reentrant=False (gradient_checkpointing_enable({'use_reentrant': False}))."
             )
 
     def positions(self, name: str, lead: torch.Size, device: torch.device) -> Tensor | None:
@@ -154,7 +175,10 @@ class LayerCapture:
         def hook(module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
             # A deep copy of the model (a frozen teacher) carries the hook along: not ours.
             # Under no_grad no output requires a gradient.
-            if module is not owner() or not output.requires_grad:
+            if module is not owner():
+                return None
+            if not output.requires_grad:
+                self.current().called_without_gradients(self.name)
                 return None
             return self._probe(args[0], output)
 
@@ -170,8 +194,13 @@ class LayerCapture:
             )
         observation = self.current()
         observation.check(self.name, inputs.shape[:-1])
+        # Within a backward pass only checkpoints call a layer. Those that are not reentrant throw
+        # the repeated calls away, and `record` is not reached.
+        repeated = torch._C._current_graph_task_id() != -1
 
         def record(inputs: Tensor | None, delta: Tensor) -> None:
+            if repeated:
+                observation.check_repeated(self.name)
             lead = delta.shape[:-1]
             positions = observation.positions(self.name, lead, delta.device)
             rows = None if inputs is None else observation.rows(inputs, positions)

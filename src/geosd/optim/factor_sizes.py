@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from geosd.optim.layer_selection import Select, is_projection, select_layers, shared_input_factors
+from geosd.optim.layer_selection import Select, is_in_block, select_layers, shared_input_factors
 from geosd.optim.partition import partition
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def factor_bytes(
     dtype: torch.dtype | str = "float32",
     *,
     share_inputs: bool = True,
-    select: Select = is_projection,
+    select: Select = is_in_block,
 ) -> int:
     """Bytes that K-FAC keeps for a model: the averages and damped inverses of its factors.
 

@@ -13,6 +13,7 @@ b = their size.
 """
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -26,7 +27,13 @@ from geosd.optim.blocks import BlockFactors
 from geosd.optim.capture import LayerCapture, ObservedBatch
 from geosd.optim.damped_inverse import Inverse, solve_left, solve_right
 from geosd.optim.distributed import precondition, sum_over_ranks
-from geosd.optim.layer_selection import Select, is_projection, select_layers, shared_input_factors
+from geosd.optim.layer_selection import (
+    Select,
+    block_coverage,
+    is_in_block,
+    select_layers,
+    shared_input_factors,
+)
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
 
@@ -37,7 +44,8 @@ class KFAC:
     Build it after the model is on its device. It adds forward hooks; `close()` takes them off.
 
     Args:
-        model: Any module; by default the seven projections of every transformer block are taken.
+        model: Any module; by default every linear layer of the transformer blocks is taken, which
+            in the paper's families are seven projections, and in others may be fused.
         blocks: Diagonal blocks per factor (the paper's g); see `partition` for uneven dimensions.
         decay: Of the averages, per step, in [0, 1); bias-corrected from zero.
         damping: The paper's gamma, in squared units of the loss gradient; sqrt(gamma) is added to
@@ -48,15 +56,25 @@ class KFAC:
             second moment of single tokens' gradients; False takes them as they are backpropagated.
         storage: dtype, or its name, of averages and inverses; bfloat16 halves them. The
             factorisation itself is float32 in any case.
-        select: Which linear layers, by full name and module.
+        select: Which linear layers, by full name and module; in place of those of the blocks.
+        least_share: Least share of the blocks' trained weights that the layers must hold, in
+            [0, 1]. Experts in one tensor of three dimensions, or layers of another class, cannot be
+            taken: a model that has such weights is refused, and under a lower share warned of.
+            Without effect beside a `select` of one's own.
         share_inputs: Keep one A for q, k, v and one for gate, up, which read the same input. Exact;
             False stores one each, as the paper's memory formula counts.
         group: Ranks whose positions are pooled and that share out the blocks, if there are several:
             every rank then calls `step`. Weights and gradients may be sharded by FSDP2 (build K-FAC
             after `fully_shard`): a rank then owns the blocks of the rows that it holds.
 
+    Attributes:
+        layers: The linear layers that are preconditioned, by name.
+        share: Their share of the blocks' trained weights.
+        left_out: The names of the other weights, `*` for a block's number; the optimiser behind
+            K-FAC has them alone.
+
     Raises:
-        ValueError: A value is outside its range, or nothing is selected.
+        ValueError: A value is outside its range, nothing is selected, or too little.
 
     Source: the paper, (app:exp-kfac): an approximation of the Fisher information (fisher-general)
     in its empirical form.
@@ -81,7 +99,8 @@ class KFAC:
         inverse_every: int = 1,
         per_token: bool = True,
         storage: torch.dtype | str = torch.float32,
-        select: Select = is_projection,
+        select: Select = is_in_block,
+        least_share: float = 1.0,
         share_inputs: bool = True,
         group: dist.ProcessGroup | None = None,
     ) -> None:
@@ -94,6 +113,7 @@ class KFAC:
             ("subsample", subsample, 0 < subsample <= 1, "in (0, 1]"),
             ("inverse_every", inverse_every, inverse_every >= 1, "at least 1"),
             ("storage", storage, storage in dtypes, "float32, bfloat16 or float64"),
+            ("least_share", least_share, 0 <= least_share <= 1, "in [0, 1]"),
         ):
             if not valid:
                 raise ValueError(
@@ -104,6 +124,9 @@ class KFAC:
         self.inverse_every, self.per_token, self.group = inverse_every, per_token, group
         self.steps = self.blocks_in_float64 = 0
         self.layers = select_layers(model, select)
+        self.share, self.left_out = block_coverage(model, self.layers)
+        if select is is_in_block and self.left_out:
+            self._say_what_is_left_out(least_share)
         self._input_owner = {name: name for name in self.layers}
         if share_inputs:
             self._input_owner = shared_input_factors(list(self.layers))
@@ -117,6 +140,7 @@ class KFAC:
         self.factors = BlockFactors(dims, blocks, storage, devices, group)
         self._observation: ObservedBatch | None = None
         self._unobserved: ObservedBatch | None = None
+        self._observed = False  # since the last step
         self._captures: dict[str, LayerCapture] = {}
         for name, layer in self.layers.items():
             self._captures[name] = LayerCapture(
@@ -128,16 +152,46 @@ class KFAC:
                 self.factors.compute,
             )
 
+    def _say_what_is_left_out(self, least_share: float) -> None:
+        """Warn of the blocks' weights that K-FAC does not take; ValueError if it takes too few."""
+        found = (
+            f"K-FAC takes {self.share:.1%} of the weights of the model's layers; left out, to the"
+            f" optimiser behind it alone, are {', '.join(self.left_out)}"
+        )
+        if self.share < least_share:
+            raise ValueError(
+                f"{found}. least_share asks for {least_share:.1%}.\nHint: K-FAC takes layers of"
+                " torch.nn.Linear that read every position. If the others may go without,"
+                f" lower least_share ({math.floor(1000 * self.share) / 1000}), in params.yaml"
+                " training.optimiser.kfac.least_share."
+            )
+        warnings.warn(f"{found}.\nHint: least_share={least_share} allows it.", stacklevel=3)
+
     def _record(self, name: str, input_nI: Tensor | None, delta_nO: Tensor) -> None:
         if input_nI is not None:
             self.factors.add(f"{name}.A", input_nI)
         self.factors.add(f"{name}.G", delta_nO)
 
     def _current(self) -> ObservedBatch:
-        if self._observation is None and self._unobserved is None:
-            with self.observe():
-                self._unobserved = self._observation
-        return self._observation or self._unobserved
+        if self._observation is not None:
+            return self._observation
+        if self._unobserved is None:
+            self._unobserved = self._observed_batch(None, 1, 0, None)
+        self._unobserved.beside_others = self._observed
+        return self._unobserved
+
+    def _observed_batch(
+        self,
+        mask: Tensor | None,
+        loss_terms: float | Tensor,
+        seed: int,
+        among: tuple[int, int] | None,
+    ) -> ObservedBatch:
+        terms, named = loss_terms if self.per_token else 1, seed_of("kfac", seed, self.steps)
+        return ObservedBatch(mask, terms, self.subsample, named, among)
+
+    def _end_step(self) -> None:
+        self._unobserved, self._observed = None, False
 
     @contextmanager
     def observe(
@@ -149,7 +203,9 @@ class KFAC:
     ) -> Iterator[None]:
         """Say what the forward and backward pass inside the context are made of.
 
-        Without it every pass that records gradients counts, at all its positions. Several passes in
+        Without it every pass that records gradients counts, at all its positions. With reentrant
+        checkpointing backward() must be inside, which raises RuntimeError otherwise: the passes of
+        its blocks that record gradients are those of the backward pass. Several passes in
         one step (gradient accumulation) are pooled: the factors are means over all their positions.
 
         Args:
@@ -164,8 +220,10 @@ class KFAC:
                 has): passes of one seed then draw together what a single pass over all would.
         """
         outer = self._observation
-        terms, named = loss_terms if self.per_token else 1, seed_of("kfac", seed, self.steps)
-        self._observation = ObservedBatch(mask, terms, self.subsample, named, among)
+        self._observation, self._observed = (
+            self._observed_batch(mask, loss_terms, seed, among),
+            True,
+        )
         try:
             yield
         finally:
@@ -196,13 +254,14 @@ class KFAC:
             if layer.weight.grad is not None and not seen:
                 raise RuntimeError(
                     f"{name} has a gradient, but no position of it was recorded.\nHint: build KFAC"
-                    " before the forward pass, and let the mask hold at least one position."
+                    " before the forward pass, and let the mask hold at least one position; a layer"
+                    " that the model reads without calling it is left out by select."
                 )
         shift = math.sqrt(self.damping)
         due = self.steps % self.inverse_every == 0
         self.blocks_in_float64 = self.factors.update(self.decay, shift if due else None)
         self.steps += 1
-        self._unobserved = None
+        self._end_step()
         input_owner, inverse_a = None, []
 
         def solve_weight(inverse_g: Inverse, rows_OI: Tensor) -> Tensor:
@@ -223,7 +282,7 @@ class KFAC:
     def skip(self) -> None:
         """Forget what the passes since the last step recorded: the factors stay as they are."""
         self.factors.discard()
-        self._unobserved = None
+        self._end_step()
 
     def spectrum(self) -> dict[str, float]:
         """Mean and largest eigenvalue of A and G over all blocks, and sqrt(gamma), added to each.
@@ -240,7 +299,7 @@ class KFAC:
         """Continue from `state`, bit for bit; raises as `BlockFactors.load_state_dict`."""
         self.factors.load_state_dict(state["factors"])
         self.steps = int(state["steps"])
-        self._unobserved = None
+        self._end_step()
 
     def close(self) -> None:
         """Take the hooks off the model."""

@@ -1,30 +1,40 @@
-"""Which linear layers are preconditioned, and which of them read the same input."""
+"""Which linear layers are preconditioned, what they leave out, and which read the same input."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the sizes of factors are counted without torch
     from torch import nn
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-ADAPTERS = ("lora_A", "lora_B")
+"""The paper's seven, by which LoRA is placed, too; other families fuse or rename some."""
+EXPERTS = "experts"
 # Layers that read one input have one A: storing it once is exact and saves three of seven.
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
 Select = Callable[[str, "nn.Linear"], bool]
 
 
-def is_projection(name: str, module: nn.Linear) -> bool:
-    """Whether a module is one of a block's seven projections by its name.
+def is_in_block(name: str, module: nn.Linear) -> bool:
+    """Whether a linear layer lies in a transformer block, or is called as one of the seven.
 
-    Or an adapter's matrix in one: peft names the two of LoRA `q_proj.lora_A.NAME` and `lora_B`.
+    A block is an element of a list of modules, so a number stands in the layer's name. In Qwen3,
+    Llama and OLMo 3 its linear layers are the paper's seven projections; fused ones (`qkv_proj`),
+    those of other names, routers that are linear layers, and the matrices of LoRA belong to it,
+    too. Single experts do not: each reads some of the positions only.
 
     Source: the paper, "Kronecker factorization" (app:exp-kfac).
+
+    Example:
+        >>> [is_in_block(name, None) for name in ("model.layers.0.mlp.gate_up_proj", "lm_head")]
+        [True, False]
     """
     *path, leaf = name.split(".")
-    return leaf in PROJECTIONS or bool({*path} & {*ADAPTERS} and {*path} & {*PROJECTIONS})
+    if EXPERTS in path:
+        return False
+    return leaf in PROJECTIONS or any(part.isdigit() for part in path)
 
 
 def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
@@ -47,6 +57,38 @@ def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
                 "Hint: leave one of them out in select; tied embeddings belong outside K-FAC."
             )
     return taken
+
+
+def block_coverage(
+    model: nn.Module, layers: Mapping[str, nn.Linear]
+) -> tuple[float, tuple[str, ...]]:
+    """The share of the blocks' trained weights that lie in `layers`, and the names of the others.
+
+    Weights of two and more dimensions count, those of embeddings do not. A name stands for the same
+    weight of every block, with `*` for the numbers. The share of a model without blocks is 1.
+    """
+    from torch import nn
+
+    taken = {id(layer.weight) for layer in layers.values()}
+    modules = dict(model.named_modules())
+    counted, total, left_out = 0, 0, {}
+    for name, weight in model.named_parameters():
+        owner = name.rpartition(".")[0]
+        module = modules[owner]
+        if not weight.requires_grad or weight.dim() < 2 or isinstance(module, nn.Embedding):
+            continue
+        parts = owner.split(".")
+        if isinstance(module, nn.Linear):
+            parts.pop()  # a linear layer that is itself the element of a list is no block
+        if not any(part.isdigit() for part in parts):
+            continue
+        total += weight.numel()
+        if id(weight) in taken:
+            counted += weight.numel()
+        else:
+            path = name.removesuffix(".weight").split(".")
+            left_out[".".join("*" if part.isdigit() else part for part in path)] = None
+    return (counted / total if total else 1.0), tuple(left_out)
 
 
 def shared_input_factors(names: list[str]) -> dict[str, str]:
