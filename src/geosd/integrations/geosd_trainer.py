@@ -22,6 +22,9 @@ from trl.trainer.utils import RepeatSampler
 from geosd.integrations.anchor import Anchor
 from geosd.integrations.geosd_loss import GeoSDLoss
 from geosd.integrations.kfac_callback import KFACCallback, check_parallel
+from geosd.integrations.lost_updates import UpdatesMove
+from geosd.integrations.own_sampling import own_sampling
+from geosd.integrations.token_mean import TokenMean
 from geosd.objectives.reduce import loss_terms
 from geosd.optim.dtensors import full_tensor
 from geosd.seeds import seed_of
@@ -42,6 +45,13 @@ class GeoSDTrainer(SDFTTrainer):
 
     A training that continues from a checkpoint has the same bits as one that was never stopped,
     where every step generates its own responses, as is TRL's default.
+
+    Responses are sampled as the arguments say: of the model's `generation_config.json` only the
+    special tokens count (`own_sampling`). Trained weights in bfloat16 are refused where AdamW's
+    updates would be lost, and warned of otherwise (`lost_updates`).
+
+    With `loss_mean="token"` the loss of a step is the mean over all its tokens, however it is cut
+    into microbatches and processes. The loss of an evaluation is TRL's mean over batches.
 
     A step costs one pass more than SDFT's, with the weights of the `Anchor`. Dropout of adapters
     would count as drift (peft's default is none). Logits exist for a chunk of positions at a time.
@@ -95,6 +105,10 @@ class GeoSDTrainer(SDFTTrainer):
         if self.is_fsdp_enabled:  # all processes gather the shards, until the last response ends
             self.model.generate = partial(self.model.generate, synced_gpus=True)
         self.geosd_loss = loss or GeoSDLoss(temperature=args.temperature)
+        self.token_mean = None
+        if self.geosd_loss.loss_mean == "token":
+            self.token_mean = TokenMean(self.accelerator)
+        self.add_callback(UpdatesMove())
         self.anchor = None
         if self.geosd_loss.objective.drift_penalty:
             self.anchor = Anchor(anchor_every)
@@ -117,6 +131,7 @@ class GeoSDTrainer(SDFTTrainer):
         teacher = {name: inputs[f"teacher_{name}"] for name in student}
         microbatches = self.current_gradient_accumulation_steps if model.training else 1
         width = mask.shape[1]
+        token_mean = self.token_mean if model.training else None
 
         with torch.no_grad():
             with self._get_teacher_context_for_self_distillation():
@@ -127,18 +142,45 @@ class GeoSDTrainer(SDFTTrainer):
                     references.append(self._hidden_states(self.model, student, width, True))
         for callback in self.callback_handler.callbacks:
             if isinstance(callback, KFACCallback) and model.training:
-                terms_B = loss_terms(mask.sum(1), self.geosd_loss.loss_mean) * microbatches
-                callback.observe(student["attention_mask"], terms_B)
+                if token_mean is None:
+                    terms_of_step = loss_terms(mask.sum(1), "sequence") * microbatches
+                else:  # what the tokens' losses are divided by when they are differentiated
+                    terms_of_step = token_mean.expect(mask.sum(), microbatches)
+                callback.observe(student["attention_mask"], terms_of_step)
         states, heads = zip(self._hidden_states(model, student, width), *references, strict=True)
         with self.accelerator.autocast():
             terms = self.geosd_loss.terms(
                 states[0], states[1], states[2] if self.anchor is not None else None, mask, heads
             )
 
-        for name, value in terms.items():
-            mean = self.accelerator.gather(value.detach()).mean().item()
-            self._metrics["train" if model.training else "eval"][f"geosd/{name}"].append(mean)
+        if token_mean is not None:
+            token_mean.expect(mask.sum(), microbatches)
+            return token_mean.add(terms, mask.sum())
+        means = {n: self.accelerator.gather(v.detach()).mean().item() for n, v in terms.items()}
+        self._record("train" if model.training else "eval", means)
         return terms["loss"] / microbatches
+
+    def training_step(
+        self,
+        model: nn.Module,
+        inputs: Any,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Tensor:
+        """Differentiate a microbatch; after a step's last one its mean is over all its tokens."""
+        loss = super().training_step(model, inputs, num_items_in_batch)
+        if self.token_mean is not None and self.accelerator.sync_gradients:
+            loss, means = self.token_mean.end(model, loss)
+            self._record("train", means)
+        return loss
+
+    def _record(self, mode: str, means: dict[str, float]) -> None:
+        for name, mean in means.items():
+            self._metrics[mode][f"geosd/{name}"].append(mean)
+
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        """Responses and prompts of a microbatch; see SDFTTrainer. Sampled as the arguments say."""
+        with own_sampling(self.model):
+            return super()._prepare_inputs(generation_batch)
 
     def _hidden_states(
         self, model: nn.Module, inputs: dict[str, Tensor], width: int, frozen: bool = False

@@ -21,6 +21,7 @@ from transformers import TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_utils import has_length
 
 from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint
+from geosd.integrations.lost_updates import check_updates_move
 from geosd.objectives.reduce import LossMean, loss_terms
 from geosd.optim.kfac import KFAC
 from geosd.seeds import seed_of
@@ -57,7 +58,8 @@ class KFACCallback(TrainerCallback):
 
     Raises:
         ValueError: At the start of the training: the arguments clip gradients, or train in fp16 or
-            in parallel by other means than DDP and FSDP2.
+            in parallel by other means than DDP and FSDP2; the weights are of a precision in which
+            the optimiser's updates are lost (`lost_updates`); or K-FAC refuses the model's layers.
 
     Source: the paper, "Kronecker factorization" (app:exp-kfac).
     """
@@ -74,10 +76,12 @@ class KFACCallback(TrainerCallback):
         *control: Any,
         model: nn.Module,
         train_dataloader: DataLoader | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
         **others: Any,
     ) -> None:
         """Hook the model, and continue from a checkpoint's state."""
         check_arguments(args)
+        check_updates_move(model, optimizer)
         self._closing.close()
         group = dist.group.WORLD if args.world_size > 1 else None
         self.kfac = KFAC(model, **{"group": group, **self.settings})
