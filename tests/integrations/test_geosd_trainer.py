@@ -5,6 +5,7 @@ import json
 import runpy
 import shutil
 import sys
+import warnings
 
 import pytest
 import torch
@@ -368,3 +369,83 @@ def test_logits_that_are_not_the_heads_alone_are_refused(folder, tmp_path):
     geosd_trainer.model.forward = capped
     with pytest.raises(ValueError, match="(?s)more to its logits than its output head.*Hint:"):
         geosd_trainer.train()
+
+
+RELEASED = {
+    "min_p": 0.9,
+    "no_repeat_ngram_size": 1,
+    "suppress_tokens": list(range(50, 100)),
+    "typical_p": 0.2,
+    "min_new_tokens": 10,
+    "forced_eos_token_id": 2,
+    "exponential_decay_length_penalty": [1, 5.0],
+    "top_k": 3,
+}
+
+
+@pytest.mark.parametrize("key", RELEASED)
+def test_the_released_sampling_settings_change_no_rollout_and_are_kept(folder, tmp_path, key):
+    sampled, prepared = [], []
+    for name, settings in (("plain", {}), ("released", {key: RELEASED[key], "do_sample": True})):
+        base = shutil.copytree(folder, tmp_path / name)
+        path = base / "generation_config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+        run = trainer(base, config(tmp_path / "out", max_steps=1, save_strategy="steps"))
+        model, keys = run.model, list(settings)
+        theirs = [getattr(model.generation_config, each) for each in keys]
+        prepare = run._generate
+
+        def look(*args, generate=prepare, model=model):
+            prepared.append(model.generation_config.to_diff_dict())
+            return generate(*args)
+
+        run._generate = look
+        run.train()
+        sampled.append([inputs["completion_ids"].tolist() for inputs, _, _ in run.seen])
+        assert [getattr(model.generation_config, each) for each in keys] == theirs
+    assert sampled[0] == sampled[1]
+    special = {"bos_token_id", "eos_token_id", "pad_token_id", "top_k", "transformers_version"}
+    assert prepared and all(each.keys() <= special for each in prepared)
+    assert prepared[-1]["eos_token_id"] == model.generation_config.eos_token_id is not None
+
+
+def test_the_end_tokens_of_the_model_end_a_response(folder, tmp_path):
+    base = shutil.copytree(folder, tmp_path / "ends")
+    path = base / "generation_config.json"
+    ends = [2, *range(6, 60)]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token_id": ends}))
+    run = trainer(base, config(tmp_path, max_steps=1))
+    run.train()
+    for inputs, _, _ in run.seen:
+        ids, mask = inputs["completion_ids"], inputs["completion_mask"].bool()
+        for row, kept in zip(ids, mask, strict=True):
+            assert not {*row[kept][:-1].tolist()} & {*ends}
+
+
+@pytest.mark.parametrize(
+    ("rate", "kfac"), [(1e-6, False), (1e-6, True), (1e-2, False)], ids=["lost", "K-FAC", "moves"]
+)
+def test_weights_in_bfloat16_are_refused_or_warned_of_however_they_came(
+    folder, tmp_path, rate, kfac
+):
+    chosen = dict(learning_rate=rate, max_steps=1, bf16=True)
+    as_object = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    by_argument = {"model_init_kwargs": {"dtype": "bfloat16"}}
+    for model, more in ((as_object, {}), (str(folder), by_argument)):
+        run = GeoSDTrainer(
+            model,
+            config(tmp_path, **chosen, **more),
+            loss=GeoSDLoss(TOP_K),
+            privileged_column="solution",
+            train_dataset=Dataset.from_list(ROWS),
+            callbacks=[KFACCallback(**FACTORS)] if kfac else [],
+        )
+        if rate == 1e-6:
+            with pytest.raises(ValueError, match="(?s)bfloat16. An update .* move .*%.*float32"):
+                run.train()
+        else:
+            with pytest.warns(UserWarning, match="(?s)bfloat16. An update .* move .*%.*float32"):
+                run.train()
+    with warnings.catch_warnings():  # computed in bfloat16, from weights in float32
+        warnings.filterwarnings("error", message=".*trained weights")
+        trainer(folder, config(tmp_path, **chosen)).train()

@@ -32,25 +32,37 @@ ROWS = [{"prompt": f"{i}+{i}?", "solution": f"{i} and {i} make {2 * i}."} for i 
 CASES = {
     "live": {"model": "untied"},
     "base": {"model": "tied", "teacher_model_kind": "base"},
+    "token": {"model": "tied", "loss_mean": "token"},
+    "token, whole copies": {"model": "tied", "loss_mean": "token", "sharded": False},
     "lora": {"model": "tied", "lora": True},
 }
 if not find_spec("peft"):
     del CASES["lora"]
-CONTINUED = [case for case in CASES if case != "base"]
+CONTINUED = [case for case in CASES if case in ("live", "lora")]
 
 
 class Recording(GeoSDTrainer):
     """Keeps the mean of the losses of each microbatch over the processes."""
 
-    def compute_loss(self, model, inputs, *args, **kwargs):
-        loss = super().compute_loss(model, inputs, *args, **kwargs)
+    def training_step(self, *args, **kwargs):
+        loss = super().training_step(*args, **kwargs)
         self.__dict__.setdefault("losses", []).append(
             self.accelerator.reduce(loss.detach(), "mean")
         )
         return loss
 
 
-def trained(folder, out, processes, model, resume=None, lora=False, **changed):
+def trained(
+    folder,
+    out,
+    processes,
+    model,
+    resume=None,
+    lora=False,
+    loss_mean="sequence",
+    sharded=True,
+    **changed,
+):
     """Losses of three steps, or of those after a checkpoint, and the weights at their end."""
     chosen = dict(
         bf16=False,
@@ -74,7 +86,9 @@ def trained(folder, out, processes, model, resume=None, lora=False, **changed):
         seed=1,
     )
     if processes > 1:
-        chosen |= dict(fsdp=True, fsdp_config={"version": 2}, ddp_backend="gloo")
+        chosen["ddp_backend"] = "gloo"
+        if sharded:
+            chosen |= dict(fsdp=True, fsdp_config={"version": 2})
     others = {}
     if lora:
         from peft import LoraConfig
@@ -87,7 +101,7 @@ def trained(folder, out, processes, model, resume=None, lora=False, **changed):
     trainer = Recording(
         model,
         SDFTConfig(str(out), **{**chosen, **changed}),
-        loss=GeoSDLoss(20, chunk=7),
+        loss=GeoSDLoss(20, loss_mean=loss_mean, chunk=7),
         anchor_every=2,
         privileged_column="solution",
         train_dataset=Dataset.from_list(ROWS),

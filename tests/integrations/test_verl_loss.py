@@ -26,7 +26,9 @@ def losses():
     return importlib.import_module("verl.trainer.distillation.losses")
 
 
-def configurations(loss_mode: str, strategy: str = "fsdp2"):
+def configurations(
+    loss_mode: str, strategy: str = "fsdp2", loss_agg_mode: str = "seq-mean-token-mean"
+):
     """Configurations of actor and distillation."""
     from verl.workers.config import ActorConfig, DistillationConfig, DistillationLossConfig
 
@@ -37,7 +39,7 @@ def configurations(loss_mode: str, strategy: str = "fsdp2"):
         strategy=strategy,
         rollout_n=1,
         ppo_micro_batch_size_per_gpu=1,
-        loss_agg_mode="seq-mean-token-mean",
+        loss_agg_mode=loss_agg_mode,
         loss_scale_factor=1,
     )
     return actor, DistillationConfig(distillation_loss=loss)
@@ -68,10 +70,10 @@ def batch():
     return logits.requires_grad_(), log_q, ids, batch, lengths
 
 
-def through_verl(losses, loss_mode, batch):
+def through_verl(losses, loss_mode, batch, loss_agg_mode="seq-mean-token-mean", **changed):
     """The loss as verl's engine computes it: at each position, then over the responses."""
     logits, _, _, data, lengths = batch
-    actor, distillation = configurations(loss_mode)
+    actor, distillation = configurations(loss_mode, loss_agg_mode=loss_agg_mode)
     anchor = SimpleNamespace(inference=SimpleNamespace(custom={"drift_penalty": 0.5}))
     distillation.teacher_models = {"default": anchor}
     at_positions = losses.distillation_ppo_loss(
@@ -87,7 +89,47 @@ def through_verl(losses, loss_mode, batch):
         "batch_num_tokens": sum(RESPONSES),
         "global_batch_size": len(RESPONSES),
     }
-    return losses.distillation_ppo_loss(actor, distillation, output, dict(data.items()) | counts)
+    return losses.distillation_ppo_loss(
+        actor, distillation, output, dict(data.items()) | counts | changed
+    )
+
+
+def part_of(batch, rows, lengths):
+    """A microbatch: some of the rows of a packed batch."""
+    from tensordict import TensorDict
+
+    logits, log_q, ids, data, _ = batch
+    at = torch.cat([torch.arange(sum(lengths)).split(lengths)[row] for row in rows])
+    taken = {}
+    for name, each in data.items():
+        chosen = [each.unbind()[row] for row in rows]
+        taken[name] = torch.nested.as_nested_tensor(chosen, layout=torch.jagged)
+    some = TensorDict(taken, batch_size=[len(rows)])
+    return logits[at], log_q[at], ids[at], some, [lengths[row] for row in rows]
+
+
+@pytest.mark.parametrize("cut", [[[0], [1], [2]], [[2, 0], [1]]])
+def test_the_loss_does_not_depend_on_the_microbatches(losses, batch, cut):
+    logits, *_, lengths = batch
+    whole, _ = through_verl(losses, "hellinger_topk", batch)
+    whole.backward()
+    gradient, logits.grad = logits.grad, None
+    parts = [
+        through_verl(losses, "hellinger_topk", part_of(batch, rows, lengths))[0] for rows in cut
+    ]
+    for part in parts:  # as verl's engine does
+        part.backward()
+    torch.testing.assert_close(sum(parts), whole, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(logits.grad, gradient, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("mode", "name"),
+    [("seq-mean-token-mean", "global_batch_size"), ("token-mean", "batch_num_tokens")],
+)
+def test_a_batch_of_unknown_size_is_refused(losses, batch, mode, name):
+    with pytest.raises(ValueError, match=f"(?s){mode}: the batch has no {name}.*Hint:"):
+        through_verl(losses, "hellinger_topk", batch, mode, **{name: None})
 
 
 def response_rows():

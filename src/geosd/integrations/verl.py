@@ -18,6 +18,12 @@ options. What verl does not allow:
   come from another engine. Both count as drift (docs/method.md says how much).
 - verl's engines step their optimisers themselves, so there is no K-FAC.
 
+`seq-mean-token-mean` is the paper's mean, and `token-mean`, verl's default, is not. verl divides a
+microbatch's sum over responses by `global_batch_size`, the responses of the whole mini-batch on all
+ranks, and adds the microbatches up, so that the loss does not depend on how a mini-batch is cut. A
+batch without that number is refused: the means of its microbatches would be added. A response
+without a token counts in that number. The metrics are means over the tokens of a microbatch.
+
 N = positions of a packed batch, V = vocabulary, K = tokens that a server returns.
 """
 
@@ -106,7 +112,16 @@ def _compute_topk_loss(
 def _loss_and_metrics(
     config: Any, distillation_config: Any, model_output: dict, data: Any
 ) -> tuple[Tensor, dict[str, Any]]:
-    """The second step of verl, from positions to responses, with the mean of the second term."""
+    """The second step of verl, from positions to responses, with the mean of the second term.
+
+    ValueError if verl cannot tell of how many responses or tokens the loss is a mean.
+    """
+    of = "batch_num_tokens" if config.loss_agg_mode == "token-mean" else "global_batch_size"
+    if data[of] is None:
+        raise ValueError(
+            f"loss_agg_mode {config.loss_agg_mode}: the batch has no {of}, so that verl would add"
+            " the means of its microbatches.\nHint: train by verl.trainer.main_ppo, which sets it."
+        )
     values, metrics = losses.compute_forward_kl_topk(
         config, distillation_config, model_output, data
     )
