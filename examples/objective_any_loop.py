@@ -7,7 +7,9 @@
 Student and teacher are tables of next-token logits; the teacher makes the student's third choice
 its first. The student samples its own responses at every step and is trained on them.
 
-Run: python examples/objective_any_loop.py
+Its sizes and its rate are those of the toy, not the paper's. Seconds on a laptop.
+
+    python examples/objective_any_loop.py
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 import copy
 import json
-import runpy
+import re
 import shutil
-import sys
 import warnings
 
 import pytest
@@ -284,6 +283,7 @@ def test_evaluation_takes_several_data_sets_by_name(folder, tmp_path):
         )
 
 
+OF_EVALUATIONS_ALONE = {"runtime", "samples_per_second", "steps_per_second"}
 LONG = {**ROWS[0], "solution": "FIRST " + "then we add them up. " * 40 + "LAST"}
 
 
@@ -321,29 +321,43 @@ def short(monkeypatch, **changed):
     monkeypatch.setattr(sdft, "SDFTConfig", lambda *at, **named: whole(*at, **{**named, **changed}))
 
 
-def test_the_example_is_short_and_trains_three_steps(root, folder, tmp_path, monkeypatch):
-    example = root / "examples/trl_geosd.py"
-    assert len(example.read_text().splitlines()) <= 25
-    problems, out = tmp_path / "problems.jsonl", tmp_path / "out"
-    problems.write_text("".join(json.dumps(row) + "\n" for row in SUMS))
-    monkeypatch.setattr(sys, "argv", ["trl_geosd.py", str(folder), str(problems), str(out)])
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    short(monkeypatch, max_completion_length=256)
-    done = runpy.run_path(str(example))
-    assert done["trainer"].state.global_step == 3
-    assert (out / "checkpoint-3/kfac.pt").exists()
-    before, after = loaded(folder), loaded(out)
-    assert not torch.equal(before.model.norm.weight, after.model.norm.weight)
-
-
 def test_the_lines_of_the_page_train(root, folder, tmp_path, monkeypatch):
     blocks = (root / "docs/trainers.md").read_text().split("```python\n")[1:]
     (block,) = (each.split("```")[0] for each in blocks if "integrations.trl" in each)
-    short(monkeypatch, use_cpu=True, max_steps=1, max_completion_length=8)
+    short(monkeypatch, use_cpu=True, max_steps=2, max_completion_length=8)
     monkeypatch.chdir(tmp_path)
     names = {"model": str(folder), "dataset": Dataset.from_list(ROWS)}
     exec(block, names)
-    assert names["trainer"].state.global_step == 1
+    run = names["trainer"]
+    assert run.state.global_step == 2
+    (group,) = {tuple(each["betas"]) for each in run.optimizer.param_groups}
+    assert group == (0.9, 0.95)
+    rates = [run.lr_scheduler.lr_lambdas[0](step) for step in (0, 1, 20, 21, 600)]
+    assert rates == [0, 1 / 20, 1, 1, 1] and run.lr_scheduler.base_lrs[0] == 1e-6
+
+
+def test_the_page_explains_each_key_of_the_log_and_no_other(root, folder, tmp_path):
+    page = (root / "docs/trainers.md").read_text().partition("### What the log says")[2]
+    explained = set()
+    for line in page.partition("\n## ")[0].splitlines():
+        if line.startswith("| `"):
+            keys, evaluated, _ = (cell.strip() for cell in line.split("|")[1:4])
+            for key in re.findall("`(.+?)`", keys):
+                explained.add(f"eval_{key}" if key in OF_EVALUATIONS_ALONE else key)
+                if evaluated == "e":
+                    explained.add(f"eval_{key}")
+    for mean in ("sequence", "token"):
+        run = GeoSDTrainer(
+            str(folder),
+            config(tmp_path, logging_steps=1, eval_strategy="steps", eval_steps=1),
+            loss=GeoSDLoss(TOP_K, loss_mean=mean),
+            privileged_column="solution",
+            train_dataset=Dataset.from_list(ROWS),
+            eval_dataset=Dataset.from_list(ROWS[:4]),
+            callbacks=[KFACCallback(**FACTORS)],
+        )
+        run.train()
+        assert {key for entry in run.state.log_history for key in entry} - {"step"} == explained
 
 
 def test_a_server_and_a_missing_column_are_refused(folder, tmp_path):
@@ -404,8 +418,10 @@ def test_the_released_sampling_settings_change_no_rollout_and_are_kept(folder, t
         sampled.append([inputs["completion_ids"].tolist() for inputs, _, _ in run.seen])
         assert [getattr(model.generation_config, each) for each in keys] == theirs
     assert sampled[0] == sampled[1]
-    special = {"bos_token_id", "eos_token_id", "pad_token_id", "top_k", "transformers_version"}
-    assert prepared and all(each.keys() <= special for each in prepared)
+    special = {"bos_token_id", "eos_token_id", "pad_token_id"}
+    plain = {"do_sample", "top_k", "transformers_version"}
+    assert prepared and all(each.keys() <= special | plain for each in prepared)
+    assert {each["top_k"] for each in prepared} == {0}
     assert prepared[-1]["eos_token_id"] == model.generation_config.eos_token_id is not None
 
 

@@ -81,8 +81,7 @@ def test_loss_and_preconditioned_gradients_are_those_of_the_packages_step(run, l
 
 
 def test_the_loop_runs_on_the_shipped_problems(root, loop, capsys):
-    loop["main"].__globals__["STEPS"] = 2
-    loop["main"](str(root / "base_models/mini-qwen3/0"), str(PROBLEMS))
+    loop["main"](str(root / "base_models/mini-qwen3/0"), str(PROBLEMS), 2)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines] == [["step", "0"], ["step", "1"]]
 

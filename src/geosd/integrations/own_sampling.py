@@ -25,7 +25,7 @@ def own_sampling(model: nn.Module) -> Iterator[None]:
         for module, config in released.items():
             kept = {name: getattr(config, name, None) for name in SPECIAL_TOKENS}
             # top_k: transformers' own default, where nobody gives one, is 50.
-            module.generation_config = GenerationConfig(**kept, top_k=0)
+            module.generation_config = GenerationConfig(**kept, do_sample=True, top_k=0)
         yield
     finally:
         for module, config in released.items():

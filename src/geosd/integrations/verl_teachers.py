@@ -14,7 +14,16 @@ r"""GeoSD's two other models in verl 0.9: the student with privileged context, a
       actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-mean \
       actor_rollout_ref.actor.checkpoint.save_contents=[model,optimizer,extra,hf_model] \
       trainer.checkpoint_callback_class=geosd.integrations.verl_teachers.AnchorCallback \
-      trainer.save_freq=64
+      trainer.save_freq=64 trainer.total_training_steps=625 \
+      data.train_batch_size=8 data.max_response_length=4096 \
+      actor_rollout_ref.rollout.n=1 actor_rollout_ref.rollout.temperature=1.0 \
+      actor_rollout_ref.actor.ppo_mini_batch_size=8 \
+      actor_rollout_ref.actor.optim.lr=1e-6 actor_rollout_ref.actor.optim.lr_warmup_steps=20 \
+      actor_rollout_ref.actor.optim.lr_scheduler_type=constant \
+      actor_rollout_ref.actor.optim.betas=[0.9,0.95] actor_rollout_ref.actor.optim.weight_decay=0.0
+
+These numbers are the paper's. verl clips gradients at a norm of 1, of which the paper says nothing
+(`actor_rollout_ref.actor.optim.clip_grad`).
 
 The teacher is the current student, asked on the rollout's own servers before they sleep, so that it
 needs no GPUs. It reads the data set's column `teacher_prompt`, chat messages with the problem and
