@@ -8,7 +8,7 @@ the student's responses. The loss pulls the student toward the teacher (Hellinge
 a recent checkpoint of itself, the anchor (squared Fisher-Rao). K-FAC preconditions the gradient;
 AdamW steps. tests/training/test_geosd_loop.py holds loss and gradient to those of the package.
 
-The command's last word is the number of steps, 100 if it is left out; ten take some twenty seconds.
+The last word is the number of steps, 100 where it is left out; ten take less than a CPU minute.
 
 N = response positions of a step, V = vocabulary, T = tokens of a padded row.
 """

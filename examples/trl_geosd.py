@@ -1,10 +1,10 @@
-"""GeoSD in TRL, by the paper's protocol; every argument of TRL can be changed by its name.
+r"""GeoSD in TRL, by the paper's protocol; every argument of TRL can be changed by its name.
 
-    python examples/trl_geosd.py base_models/mini-qwen3/0 examples/search_problems.jsonl \\
+    python examples/trl_geosd.py base_models/mini-qwen3/0 examples/search_problems.jsonl \
       --output_dir scratch/trl_geosd --max_steps 20 --max_completion_length 42
 
-A minute on a laptop. Without the last two the protocol's 625 steps of 4,096 tokens are trained. The
-model is a name or a folder; a line of the problems has a "question" and a "solution".
+A CPU minute. Without the last two the protocol's 625 steps of 4,096 tokens are trained. The model
+is a name or a folder; a line of the problems has a "question" and a "solution".
 """
 
 import torch

@@ -29,11 +29,11 @@ from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback
 
 IMPORTED = ("geosd.integrations.geosd_trainer", "transformers.models.qwen3.modeling_qwen3")
 ROWS = [{"prompt": f"{i}+{i}?", "solution": f"{i} and {i} make {2 * i}."} for i in range(8)]
-CASES = {
+CASES = {  # without FSDP2 first: what is said below of a process stays said
+    "token, whole copies": {"model": "tied", "loss_mean": "token", "sharded": False},
     "live": {"model": "untied"},
     "base": {"model": "tied", "teacher_model_kind": "base"},
     "token": {"model": "tied", "loss_mean": "token"},
-    "token, whole copies": {"model": "tied", "loss_mean": "token", "sharded": False},
     "lora": {"model": "tied", "lora": True},
 }
 if not find_spec("peft"):

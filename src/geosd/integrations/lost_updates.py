@@ -44,8 +44,7 @@ def check_updates_move(model: nn.Module, optimizer: torch.optim.Optimizer | None
         ValueError: The optimiser is torch's AdamW or Adam, and its steps are lost at most weights.
             Another one is warned of: it may keep float32 copies, or round at random.
     """
-    rate_of = {}
-    plain = True
+    rate_of, peak, plain = {}, 0.0, True
     while hasattr(optimizer, "optimizer"):  # accelerate's wrapper
         optimizer = optimizer.optimizer
     if optimizer is not None:
@@ -53,9 +52,10 @@ def check_updates_move(model: nn.Module, optimizer: torch.optim.Optimizer | None
         for group in optimizer.param_groups:
             rate = float(group.get("initial_lr", group["lr"]))  # the peak, before any warm-up
             rate_of |= {id(parameter): rate for parameter in group["params"]}
+            peak = max(peak, rate)
     trained = [each for each in model.parameters() if each.requires_grad]
     half = [each for each in trained if each.dtype in HALF]
-    rates = [rate_of.get(id(each), 0.0) for each in half]
+    rates = [rate_of.get(id(each), peak) for each in half]  # a wrapper may have its own objects
     if not half or not any(rates):
         return
     moved = 0.0
