@@ -21,11 +21,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.module_tracker import ModuleTracker
 
 from geosd.seeds import seed_of
 
 # (rows of the input [n, I] or None, rows of the scaled output gradient [n, O])
 Record = Callable[[Tensor | None, Tensor], None]
+PASSES = ModuleTracker()
+"""Says whether a backward pass is under way; it need not be entered for that."""
 
 
 class ObservedBatch:
@@ -196,7 +199,7 @@ class LayerCapture:
         observation.check(self.name, inputs.shape[:-1])
         # Within a backward pass only checkpoints call a layer. Those that are not reentrant throw
         # the repeated calls away, and `record` is not reached.
-        repeated = torch._C._current_graph_task_id() != -1
+        repeated = PASSES.is_bw
 
         def record(inputs: Tensor | None, delta: Tensor) -> None:
             if repeated:
