@@ -8,10 +8,19 @@ wrong is written in another way before. sympy's `parse_expr`, which is Python's 
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
+from geosd.problems.grading.answer_lists import (
+    CLOSING,
+    OPENING,
+    OR,
+    between,
+    compare_several,
+    read_several,
+    split_elements,
+)
 from geosd.problems.grading.answer_normalization import (
     MULTIPLY,
     NormalizedAnswer,
@@ -19,13 +28,12 @@ from geosd.problems.grading.answer_normalization import (
     normalize_answer,
     tokenize,
 )
-from geosd.problems.grading.exact_numbers import INTEGER, is_integer, read_number
+from geosd.problems.grading.exact_numbers import INTEGER, SCIENTIFIC, is_integer, read_number
 from geosd.problems.records import Reason
 
 GraderMode = Literal["auto", "symbolic"]
 MOST_NESTED, MOST_POWERS = 10, 3
 
-_OPENING, _CLOSING = {"(", "[", "{", r"\{"}, {")", "]", "}", r"\}"}
 _GREEK = (
     "alpha beta gamma delta epsilon varepsilon theta lambda mu nu omega phi varphi psi rho sigma"
     " tau xi zeta eta kappa Delta Gamma Lambda Omega Phi Pi Psi Sigma Theta"
@@ -52,9 +60,6 @@ _NAME = re.compile(
     r"(?:\\text\{[^{}]*+\}[A-Za-z]*+|[A-Za-z]++|\\[a-zA-Z]++|\[[A-Z]++\]|\|[A-Za-z]++\|)"
     r"(?:_[A-Za-z0-9]++|_\{[^{}]*+\})?\}?'*+(?:\^\{-1\})?(?:[(\[][A-Za-z0-9, ^+\-*/=<>|\\]*+[)\]])?"
 )
-_POINT = re.compile(r"\(([a-zA-Z\\, _0-9]++)\)=\((.*)\)", re.DOTALL)
-_COORDINATE = re.compile(r"((?:[a-zA-Z]|\\[a-z]++)(?:_\{?[0-9a-z]\}?)?)\0(.*)", re.DOTALL)
-_OR = re.compile(r"\\text\{[\s,]*or\s*+\}|(?<![A-Za-z\\])or(?![A-Za-z])|\\(?:lor|vee)(?![a-z])")
 _SET = re.compile(r"[<>\[\]]|\\(?:[lg]e|infty|cup)\b")
 _SIDE = r"(<|>|\\[lg]e(?![a-z])) ?"
 _BETWEEN = re.compile(rf"(?:([^<>=,]+?){_SIDE})?[a-zA-Z] ?(?:{_SIDE}([^<>=,]+))?")
@@ -83,6 +88,10 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
         return "wrong answer"
     if not integer and _without_blanks(right.body) == _without_blanks(read.body):
         return "correct"
+    if not integer:
+        several = _compare_elements(right.body, read.body, compare_exactly)
+        if several is not None:
+            return several
     try:
         number = read_number(right.body)
         body = read.body if "=" in right.body else stated_value(read.body)
@@ -92,7 +101,9 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
     if number is not None and body is None:
         return "unreadable"
     if number is not None and stated is not None:
-        if not integer and "." in right.body + str(body):  # a decimal is rounded
+        written = right.body + str(body)
+        is_rounded = "." in written and not SCIENTIFIC.search(written)
+        if not integer and is_rounded:
             number, stated = round(number, 6) or number, round(stated, 6) or stated
         return "correct" if number == stated else "wrong answer"
     if word is not None and not _is_product(word, gold):
@@ -109,17 +120,29 @@ def compare(gold: str, answer: str) -> Reason:
     if reason is not None:
         return reason
     right, read = _normalize(gold).body, _normalize(answer).body
+    several = _compare_elements(right, read, compare)
+    if several is not None:
+        return several
     if _SET.search(right):
         right, read = _as_union(right), _as_union(read)
-    point, named = _coordinates(right), _coordinates(read)
-    if point is not None:
-        right = f"({point})"
-    if named is not None and right.startswith("("):
-        read = f"({named})"
-    elif "=" not in right:
+    if "=" not in right:
         read = stated_value(read) or "="
-    right, read = (_OR.sub(", ", side) for side in (right, read))
+    right, read = (OR.sub(", ", side) for side in (right, read))
     return compare_formulas(right, read) if _is_readable(read, right) else "unreadable"
+
+
+def _compare_elements(
+    gold: str, answer: str, compare_each: Callable[[str, str], Reason | None]
+) -> Reason | None:
+    """Compare two normalized answers of several values; None where one of them is not."""
+    if _SET.search(gold) or _SET.search(answer):
+        return None
+    if not all(0 <= _levels(body)[0] <= MOST_NESTED for body in (gold, answer)):
+        return None
+    right, read = read_several(gold), read_several(answer)
+    if right is None or read is None:
+        return None
+    return compare_several(right, read, compare_each)
 
 
 def stated_value(body: str) -> str | None:
@@ -131,7 +154,7 @@ def stated_value(body: str) -> str | None:
     """
     if "=" not in body:
         return body
-    values = [_last_side(element.split("\0")) for element in _elements(body)]
+    values = [_last_side(element.split("\0")) for element in split_elements(body)]
     return None if None in values else ", ".join(map(str, values))
 
 
@@ -162,21 +185,6 @@ def _is_asked(side: str, value: str) -> bool:
     return len(unknown) != 1
 
 
-def _elements(body: str) -> list[str]:
-    """The elements of a list, at commas out of brackets; a zero stands for `=` out of brackets."""
-    elements, depth, before, second = [""], 0, "", ""
-    for token in tokenize(body):
-        depth += (token in _OPENING) - (token in _CLOSING)
-        # `5!=120` has a factorial, `x!=5` a relation.
-        is_relation = before in ("<", ">", ":") or (before == "!" and not second.isdigit())
-        if token == "," and depth <= 0:
-            elements.append("")
-        else:
-            elements[-1] += "\0" if token == "=" and depth <= 0 and not is_relation else token
-        before, second = token, before
-    return elements
-
-
 def _is_product(word: str, gold: str) -> bool:
     """Whether the letters of a gold answer are variables, `p - q`, `ab`, `xyz`, and no word."""
     runs = re.findall("[A-Za-z]+", word)
@@ -195,11 +203,11 @@ def _levels(body: str) -> tuple[int, int]:
     tokens = [*tokenize(body), ""]
     heights, weights, powers = [0], [0], 0
     for before, token, after in zip(["", *tokens], tokens, tokens[1:], strict=False):
-        if token in _OPENING:
+        if token in OPENING:
             heights.append(0)
             weights.append(1 + (before == "^" or before in _FUNCTION_COMMANDS))
             powers = max(powers, weights.count(2))
-        elif token in _CLOSING:
+        elif token in CLOSING:
             if len(heights) == 1:
                 return -1, powers
             height = heights.pop() + weights.pop() + (after == "^")
@@ -240,25 +248,15 @@ def _is_formula(answer: str, gold: str) -> bool:
     return True
 
 
-def _coordinates(body: str) -> str | None:
-    """The values of named coordinates in the order of their names: `4, 3` of `y=3, x=4`."""
-    if point := _POINT.fullmatch(body):
-        names, values = point[1].split(","), _elements(point[2])
-        if len(names) == len(values):
-            body = ",".join(map("=".join, zip(names, values, strict=True)))
-    found = [_COORDINATE.fullmatch(part.strip()) for part in _elements(body)]
-    named = {match[1].strip("\\"): match[2].strip() for match in found if match}
-    distinct = len(named) == len(found) > 1
-    return ", ".join(named[name] for name in sorted(named)) if distinct else None
-
-
 def _as_union(body: str) -> str:
     r"""`x<2 or x>3` as a union of intervals; anything else as it is."""
     if built := re.fullmatch(r"\\\{[a-zA-Z](?::|\||\\mid ?)(.*)\\\}", body):
-        body = built[1] if _OR.search(body) else body
-    parts = [part.strip(" ,") for part in _OR.split(body)]
+        body = built[1] if OR.search(body) else body
+    parts = [part.strip(" ,") for part in OR.split(body)]
     intervals = [
-        _interval(side.replace("\0", "=").strip()) for part in parts for side in _elements(part)
+        _interval(side.replace("\0", "=").strip())
+        for part in parts
+        for side in split_elements(part)
     ]
     return body if len(parts) == 1 or None in intervals else r"\cup".join(map(str, intervals))
 
@@ -322,7 +320,8 @@ def compare_formulas(gold: str, answer: str) -> Reason:
     from sympy import Float
 
     for one, other in ((gold, answer), (answer, gold)):
-        if re.fullmatch(r"[(\[].*[)\]]", one, re.DOTALL) and re.fullmatch(r"\\\{.*\\\}", other):
+        is_tuple = re.fullmatch(r"[(\[].*[)\]]", one, re.DOTALL)
+        if is_tuple and between(other, r"\{", r"\}") is not None:
             return "wrong answer"
     reader = LatexExtractionConfig(
         normalization_config=NormalizationConfig(
@@ -345,11 +344,21 @@ def compare_formulas(gold: str, answer: str) -> Reason:
         rounded = any(value.has(Float) for value in (*right, *read))
         options = {"timeout_seconds": None, "allow_set_relation_comp": True, "raise_on_error": True}
         equal = verify(right, read, numeric_precision=15 if rounded else 100, **options)
+        equal = equal and (rounded or _have_ratio_one(right[0], read[0]))
     except MemoryError:
         raise
     except Exception:  # a sum of anything that antlr, latex2sympy and sympy can raise
         return "unreadable"
     return "correct" if equal else "wrong answer"
+
+
+def _have_ratio_one(one: Any, other: Any) -> bool:
+    """Whether two numbers that differ by next to nothing are near also beside their own size."""
+    if not (getattr(one, "is_number", False) and getattr(other, "is_number", False)):
+        return True
+    if one == other or other == 0:
+        return True
+    return bool(abs((one / other).evalf(30) - 1) < 1e-20)
 
 
 def units_agree(gold: NormalizedAnswer, answer: NormalizedAnswer) -> bool | None:

@@ -1,11 +1,13 @@
 r"""The final answer that a response states.
 
-Looked for in this order, in what follows the end of the thought:
+Looked for in what follows the end of the thought, and inside the last whole `<answer>...</answer>`
+where there is one, in this order:
 
 1. the last `\boxed{...}` (or `\fbox`), braces balanced, with what touches it in its formula; boxes
    that only `and`, `or`, commas, bullets or math delimiters separate are one list;
 2. the last line `Answer: ...`, or `A: ...`, or what stands under a heading `Final answer`;
-3. the last `answer is ...`, `answer: ...` inside a line;
+3. the last `answer is ...`, `answer should be ...`, `answer: ...` inside a line; of a sentence
+   behind a label, `Answer: The largest n is 7.`, what it ends with;
 4. with `guess`, and only then: the last formula between dollar signs, or the last number.
 
 The fourth is off by default: in a response that was cut off it finds a number that the response
@@ -29,6 +31,7 @@ Formula = tuple[int, int, str]
 
 # A quoted tag is a mention, and opens nothing.
 _OPEN_THOUGHT = re.compile(r"<think>(?<![`'\"“]<think>)")  # begins with a literal: faster
+_TAG = re.compile(r"<answer>(?<![`'\"“]<answer>)|</answer>")
 _BOX = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+(?=\{)|\\boxed\s++(?=\S)")
 _BARE_BOX = re.compile(r"[^\s$,.;]++")
 _BETWEEN_BOXES = re.compile(
@@ -41,11 +44,15 @@ _STYLE = re.compile(
     r"\\(?:bf|displaystyle|large|Large|left|right|mathbf|boldsymbol|underline|textbf|q?quad)"
     r"(?![a-zA-Z])|\\(?:text)?color\{[a-zA-Z]{1,20}\}|\\[,;:! ]|[{}\s]"
 )
+# What follows a number and changes it.
+_SCALE = "hundred|thousand|[mb]illion|trillion|dozen|gross|and a half"
+_SCALE_AFTER = re.compile(rf"(?:\$|\*\*?|\\[)\]])?\s{{0,3}}({_SCALE})\b")
 # What ends a side of a formula: a relation, a separator, words, a mark of the end.
 _END_OF_SIDE = re.compile(
     r"[=<>≤≥≈&$]|(?<!\\)[:;,]|\\[()\[\]\\]|(?<![0-9])\.(?![0-9])|\.(?=[\s\\])"
     r"|\\(?:[lg]eq?|approx|equiv|implies|[Rr]ightarrow|to|therefore|in|text|mathrm|blacksquare"
-    r"|square|checkmark|hfill|tag|begin|end|p?mod|boxed|fbox)(?![a-zA-Z])(?!\{\s?(?:hundred|thousand|million|k\}))"
+    r"|square|checkmark|hfill|tag|begin|end|p?mod|boxed|fbox)(?![a-zA-Z])"
+    rf"(?!\{{\s?(?:{_SCALE}|k\}}))"
 )
 _TEXT = re.compile(r"\\(?:text|mathrm)\{[^{}]*+\}")
 _PROSE_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
@@ -61,15 +68,27 @@ _ONE_VALUE = re.compile(r"[0-9A-Za-z]*|[0-9]*\.[0-9]*|\\d?frac\{[^{}]*\}\{[^{}]*
 _MARKUP = r"[ \t*#>_`$\-]*+(?:\\[\[(]\s*+)?(?:\\[a-zA-Z]++\s*+\{?\s*+)?"
 _ANSWER_LINE = re.compile(
     rf"^{_MARKUP}(?:(?:the|my)\s++)?(?:final\s++)?"
-    r"(?:(?:answer|A)[\s*_}]*+[:：]|answer[ \t*_}]*+\n)[\s*_}]*+(?=\S)",
+    r"(?:(?:answer|A)[\s*_}]*+[:：]|answer[ \t*_}]*+\n"
+    r"|answer[ \t]++(?=\$|\\[(\[]|[-−]?[0-9][0-9.,/]*+\s*+$))[\s*_}]*+(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile("answer", re.IGNORECASE)
+_ADVERB = r"(?:therefore|thus|then|hence|so)\b[\s,:]*+"
 _STATEMENT = re.compile(
-    r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?\s{0,99}+(?:\b(?:is|are|equals)\b\s*+:?+|[:：])"
-    r"\s*+(?=\S)",
+    r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?\s{0,99}+"
+    r"(?:\b(?:is|are|equals)\b\s*+:?+|\b(?:should|must) be\b(?=[\s:*_]*+[-−(]?[$\\0-9])|[:：])"
+    rf"\s*+(?:{_ADVERB})?(?=\S)",
     re.IGNORECASE,
 )
+_ADVERB_FIRST = re.compile(_ADVERB, re.IGNORECASE)
+_VERB = re.compile(rf"\b(?:is|are|equals?|be)\b(?!\s+not\b)[\s:,]*+(?:{_ADVERB})?", re.IGNORECASE)
+# A sentence that denies, that has a condition, or that says more than one thing.
+_NO_STATEMENT = re.compile(
+    r"\b(?:not|never|neither|nor|no|cannot|unless|if|when|whether|than|wrong|incorrect|false)\b"
+    r"|n't|[=<>]|\\(?:[lg]eq?|ne)\b",
+    re.IGNORECASE,
+)
+_HOPE = re.compile(r"[\s.*_`]*+(?:I hope\b.*+\s*+)?")
 # So much after a label is read.
 _STATED_WITHIN = 4000
 _FENCE = re.compile(r"```[a-z]{0,9}\n|`")
@@ -95,16 +114,37 @@ def extract_answer(response: str, *, guess: bool = False) -> str | None:
         True
     """
     text = _after_thought(response).rstrip()
+    tagged = _last_tagged(text)
+    if tagged is not None:
+        text = tagged
     if boxed := _last_boxes(text):
         return boxed
     if line := _last(_ANSWER_LINE.finditer(text)):
         stated = text[line.end() : line.end() + _STATED_WITHIN]
         # "Answer: The final answer is 7." states it twice.
         again = _last_statement(stated.partition("\n")[0])
-        return _sentence(again or stated)
+        if again or "answer" not in line[0].lower():
+            return _sentence(again or stated)
+        # "Answer:" may begin a whole argument.
+        is_last = "final" in line[0].lower() or _ends_after_sentence(stated)
+        return _end_of_sentence(stated) if is_last else _sentence(stated)
     if stated := _last_statement(text):
         return _sentence(stated)
+    if tagged is not None:
+        return tagged if "\n" in tagged else _sentence(tagged)
     return _guess(text) if guess else None
+
+
+def _last_tagged(text: str) -> str | None:
+    """What the last whole `<answer>...</answer>` holds; None without one that holds something."""
+    start, tagged = None, None
+    for tag in _TAG.finditer(text):
+        if tag[0] == "<answer>":
+            start = tag.end()
+        elif start is not None:
+            tagged = text[start : tag.start()].strip() or tagged
+            start = None
+    return tagged
 
 
 def _after_thought(response: str) -> str:
@@ -156,6 +196,8 @@ def _with_its_formula(
     text: str, earliest: int, start: int, end: int, content: str, last: int
 ) -> str:
     r"""The content of a box with what touches it: `5\sqrt{2}` of `$x = \boxed{5}\sqrt{2}$`."""
+    if scale := _SCALE_AFTER.match(text, end):
+        return rf"{content}\text{{ {scale[1]}}}"
     is_end = text[end : end + 1] in ("$", "") or re.match(r"\.(?![0-9])", text[end : end + 2])
     if is_end and text[max(start - 2, 0) : start].strip()[-1:] in ("$", "="):
         return content
@@ -199,10 +241,33 @@ def _last_statement(text: str) -> str | None:
     return next((text[end : end + _STATED_WITHIN] for end in ends), None)
 
 
+def _ends_after_sentence(stated: str) -> bool:
+    """Whether nothing but `I hope it is correct` follows the first sentence of a text."""
+    first = _PROSE.split(stated, maxsplit=1)[0]
+    return bool(_HOPE.fullmatch(stated, len(first)))
+
+
+def _end_of_sentence(stated: str) -> str:
+    """The value that a sentence behind a label ends with, `34` of `The largest $n$ is 34`.
+
+    A sentence that denies something, has a condition or several verbs, or that another one follows
+    in its line, comes whole: nothing says which of its values is the answer.
+    """
+    sentence = _sentence(stated)
+    if adverb := _ADVERB_FIRST.match(sentence):
+        sentence = sentence[adverb.end() :]
+    verbs = list(_VERB.finditer(sentence))
+    if len(verbs) != 1 or not _ends_after_sentence(stated.partition("\n")[0]):
+        return sentence
+    if _NO_STATEMENT.search(sentence, 0, verbs[0].start()):
+        return sentence
+    return sentence[verbs[0].end() :] or sentence
+
+
 def _sentence(text: str) -> str:
     """The first formula of a text that starts with one; otherwise the first line's sentence."""
     text = _FENCE.sub("", text).strip().strip("*").strip()
-    if not text.startswith(("$$", r"\(", r"\[")):  # a lone dollar is money, on one line
+    if not text.startswith(("$$", r"\(", r"\[", r"\begin")):  # a lone dollar is money, on one line
         text = text.partition("\n")[0]
     first = next(_formulas(text), None) if text.startswith(("$", r"\(", r"\[")) else None
     if first and first[0] == 0:

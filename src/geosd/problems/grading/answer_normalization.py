@@ -27,8 +27,8 @@ _SIGNS = str.maketrans({
     **dict.fromkeys("−‐‑–—", "-"), **dict.fromkeys("÷⁄∕", "/"), **dict.fromkeys("·⋅", r"\cdot "),
     "×": r"\times ", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ",
     "≈": r"\approx ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ",
-    "±": r"\pm ", "°": r"^\circ ", "√": r"\sqrt ", "’": "'", "…": r"\ldots ", "\u200b": " ",
-    "\ufeff": " ",
+    "±": r"\pm ", "≡": r"\equiv ", "°": r"^\circ ", "√": r"\sqrt ", "’": "'", "…": r"\ldots ",
+    "\u200b": " ", "\ufeff": " ",
 })  # fmt: skip
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -52,7 +52,7 @@ _SPELLINGS = {
     **dict.fromkeys(f"{_IGNORED_COMMANDS} {_MATH_FONTS}".split(), _SPACE),
     "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac",
     "leq": r"\le", "leqslant": r"\le", "geqslant": r"\ge", "geq": r"\ge", "neq": r"\ne",
-    "lt": "<", "gt": ">", "degree": "°",
+    "lt": "<", "gt": ">", "degree": "°", "varnothing": r"\emptyset",
 }  # fmt: skip
 _NUMBER_WORDS = {
     word: str(number)
@@ -92,7 +92,6 @@ _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] 
     (needed, re.compile(pattern, re.DOTALL), replacement)
     for needed, pattern, replacement in (
         ("\\", _FONT.pattern, _in_font),
-        ("{cases}", _ROW, ","), ("{cases}", r"\\(?:begin|end)\{cases\}", _SPACE),
         ("color", r"\\(?:text)?color(?:box)?\s*+(?:\[[A-Za-z]*+\])?\{[^{}]*+\}", _SPACE),
         ("\\", r"\\([a-zA-Z]++)", lambda command: _SPELLINGS.get(command[1], command[0])),
         ("", r"(?<!\\)\$|\\[()\[\]]|\n|\t|`", _SPACE),
@@ -108,10 +107,26 @@ _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] 
         ("", r"(?<=[0-9])\s?\^?\{?\s?(?:\\text\{)?\s?(?:st|nd|rd|th)\s?\}{0,2}(?![A-Za-z0-9])", ""),
         ("$", r"(?<![0-9)}\]])(?<![0-9)}\]] )\$ ?(?=[.0-9])|(?<=[0-9])\$(?=\s*+$)", " "),
         ("", r"[%°](?=\s*+,|\s*+\\text\{\s?(?:and|or))", ""),
+        ("equiv", r"\(?\s*+(?:\\[pb]?mod|\\text\{\s?mod\s?\}|(?<![A-Za-z\\])mod(?![a-z]))[\s{]*+"
+         r"([0-9]++|[a-zA-Z])\s*+\}?\s*+\)?", r"\\pmod{\1}"),
+        ("\\in", r"\\in\s*+(?:\\mathbb\s*+\{?\s*+)?([NZQRC])(?![A-Za-z])\}?", r"\\in\\mathbb{\1}"),
         ("\\", r"\\(sqrt|frac)" + _ONE, r"\\\1{\2}"),
         ("\\f", r"(\\frac\s*+\{[^{}]*+\})" + _ONE, r"\1{\2}"),
     )
 ]  # fmt: skip
+# Rows of equations in one environment. Of an array they are equations, or it is a matrix.
+_SYSTEM = re.compile(
+    r"(?:\\left\s*+)?(?:\\\{)?\s*+\\begin\{(?P<name>cases|aligned|array|(?:align|gather(?:ed)?|split)\*?)\}"
+    r"(?:\{[lcr|\s]*+\})?(?P<rows>.*?)\\end\{(?P=name)\}(?:\s*+\\right\s*+(?:\.|\\\}))?",
+    re.DOTALL,
+)
+# What says that nothing fulfils a condition.
+_EMPTY = re.compile(
+    r"(?:[a-zA-Z]\s?(?:=|\\in)\s?)?(?:\\emptyset|\\\{\s*+\\\})"
+    r"|(?:there (?:is|are) |(?:it |the equation )?has )?no(?: real)? (?:solutions?|roots?)"
+    r"(?: exists?)?|(?:the )?empty set|none",
+    re.IGNORECASE,
+)
 _LIST_WORD = re.compile(
     r"[\s,]*+(?:\\text\{\s*+(?:and|or)\s*+,?\s*+\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z]))\s*+"
 )
@@ -161,7 +176,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
     """
     text = in_latex(answer).strip(" \n\t*~")
     if r"\begin" in text:  # there, a double backslash starts a row
-        text = text.replace(r"\\", _ROW)
+        text = _SYSTEM.sub(_as_list, text.replace(r"\\", _ROW))
     else:
         text = re.sub(r"\\\\(?=[a-zA-Z{}%$!,()\[\]])", r"\\", text)
     for needed, pattern, replacement in _RULES:
@@ -171,6 +186,8 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
     option = ""
     if found := _OPTION.fullmatch(text):
         option, text = found[1] or found[2], found[3]
+    if _EMPTY.fullmatch(" ".join(without_texts(text).strip(" .").split())):
+        return NormalizedAnswer(r"\emptyset", option=option)
     if base := _BASE.fullmatch(text):
         return NormalizedAnswer(
             base[1], f"base {_NUMBER_WORDS.get(base[2], base[2])}", option=option
@@ -184,6 +201,16 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
     if groups := _BLANK_GROUPS.fullmatch(body):
         body = groups[1].replace(" ", "")
     return NormalizedAnswer(_written(body), unit, units_known, option)
+
+
+def _as_list(system: re.Match[str]) -> str:
+    """The equations of a system with commas between them; a matrix as it is."""
+    rows = [row.strip() for row in re.split(rf"{_ROW}(?:\[[0-9.]++[a-z]{{2}}\])?", system["rows"])]
+    rows = [re.sub(r"\s*+&?\s*+=\s*+&?\s*+", "=", row.rstrip(" ,;")) for row in rows if row]
+    if system["name"] == "array" and not all("=" in row for row in rows):
+        return system[0]
+    # A row that begins with `=` goes on with the equation before.
+    return ", ".join(rows).replace(", =", "=")
 
 
 def tokenize(text: str) -> list[str]:

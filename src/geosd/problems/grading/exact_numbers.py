@@ -10,9 +10,14 @@ from fractions import Fraction
 # Longer literals are no answers; reading them takes quadratic time.
 LONGEST_NUMBER = 1000
 MOST_BITS = 20_000
+LARGEST_FACTORIAL = 2080  # its factorial has 19,933 bits
 
 INTEGER = re.compile(r"[+-]?[0-9]++")
 _MIXED = re.compile(r"([+-]?)([0-9]++)(?:\\frac\{([0-9]++)\}\{([0-9]++)\}| ([0-9]++)/([0-9]++))")
+# `1.32e-3` as programs write it. Euler's number is a factor: `2e`, `2e^3`.
+SCIENTIFIC = re.compile(
+    r"(?<![0-9A-Za-z.])((?>[0-9]++(?:\.[0-9]++)?|\.[0-9]++))[eE]([+-]?[0-9]{1,5})(?![0-9.])"
+)
 _ARITHMETIC = re.compile(
     r"(?>(?:[0-9 .+\-*/^()!{}]|\\(?:frac|sqrt|binom|times|cdot|div)(?![a-z]))+)"
 )
@@ -33,8 +38,8 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Fraction]] = {
 def read_number(body: str) -> Fraction | None:
     r"""The exact value of a normalized answer that is arithmetic: `24/2`, `2^{10}`, `\sqrt{49}`.
 
-    A mixed number is a sum. Everything else gives None, and so do an irrational root and a text
-    above `LONGEST_NUMBER` characters.
+    A mixed number is a sum, and `1.32e-3` is 1.32 times ten to the power of -3. Everything else
+    gives None, and so do an irrational root and a text above `LONGEST_NUMBER` characters.
 
     Raises:
         OverflowError: The value has more than `MOST_BITS`.
@@ -47,6 +52,7 @@ def read_number(body: str) -> Fraction | None:
         return None
     if INTEGER.fullmatch(body):
         return Fraction(int(body))
+    body = SCIENTIFIC.sub(r"(\1*10^{\2})", body)
     if not _ARITHMETIC.fullmatch(body):
         return None
     if mixed := _MIXED.fullmatch(body):
@@ -96,11 +102,11 @@ def _value(node: ast.AST) -> Fraction:
             if value * value != under:
                 raise ValueError("irrational")
         case ast.Call(func=ast.Name(id="fact"), args=[inside]):
-            value = Fraction(math.factorial(_small(inside)))
+            value = Fraction(_factorial(_natural(inside)))
         case ast.Call(func=ast.Call(func=ast.Name(id="frac"), args=[top]), args=[bottom]):
             value = _value(top) / _value(bottom)
         case ast.Call(func=ast.Call(func=ast.Name(id="binom"), args=[top]), args=[bottom]):
-            value = Fraction(math.comb(_small(top), _small(bottom)))
+            value = Fraction(_binomial(_natural(top), _natural(bottom)))
         case ast.Call(func=factor, args=[inside]):  # a number in front of a bracket
             value = _value(factor) * _value(inside)
         case _:
@@ -110,11 +116,24 @@ def _value(node: ast.AST) -> Fraction:
     return value
 
 
-def _small(node: ast.AST) -> int:
+def _natural(node: ast.AST) -> int:
     value = _value(node)
-    if value.denominator != 1 or not 0 <= value <= 1000:
-        raise ValueError("not a small natural number")
+    if value.denominator != 1 or value < 0:
+        raise ValueError("not a natural number")
     return int(value)
+
+
+def _factorial(number: int) -> int:
+    # OverflowError and not ValueError: math-verify would take 1/3000! and 1/3001! for 0.
+    if number > LARGEST_FACTORIAL:
+        raise OverflowError("too large for an answer")
+    return math.factorial(number)
+
+
+def _binomial(top: int, bottom: int) -> int:
+    if min(bottom, max(top - bottom, 0)) * top.bit_length() > MOST_BITS:
+        raise OverflowError("too large for an answer")
+    return math.comb(top, bottom)
 
 
 def is_integer(gold: str) -> bool:
