@@ -16,7 +16,7 @@ import tyro
 from tqdm import tqdm
 
 from geosd.files import DamagedFileError, atomic_write
-from geosd.json_lines import DamagedLineError
+from geosd.json_lines import DamagedLineError, numbered_lines
 from geosd.problems import sample_formats
 from geosd.problems.grading import Verdict, judge_response, reason_counts
 from geosd.problems.grading.answer_comparison import GraderMode
@@ -79,26 +79,32 @@ def main(
         print(f"{unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses.")
     if compared:
         print(f"{len(disagreements)} of {compared} verdicts of the file disagree with these.")
-        print(*disagreements[:MOST_SHOWN], sep="\n")
+        print(*map(_printable, disagreements[:MOST_SHOWN]), sep="\n")
     if len(disagreements) > MOST_SHOWN:
         print(f"and {len(disagreements) - MOST_SHOWN} more: rows with `disagrees`")
 
 
 def _rows(path: Path, problems: Mapping[Any, Problem]) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                found = sample_formats.responses(json.loads(line), path, problems)
-                for row in found:
-                    _check(row)
-                    json.dumps(row)  # of too many levels nothing can be written
-            except (ValueError, RecursionError) as error:
-                raise DamagedLineError(
-                    f"{path}:{number}: {error}. Expected one JSON object with the fields gold"
-                    " (text) and response (text or null).\nHint: remove or repair the line; nothing"
-                    " was written."
-                ) from error
-            yield from found
+    for number, line in numbered_lines(path):
+        try:
+            found = sample_formats.responses(json.loads(line), path, problems)
+            for row in found:
+                _check(row)
+                json.dumps(row)  # of too many levels nothing can be written
+        except (ValueError, RecursionError) as error:
+            raise DamagedLineError(
+                f"{path}:{number}: {_printable(str(error))}. Expected one JSON object with the"
+                " fields gold (text) and response (text or null).\nHint: remove or repair the line;"
+                " nothing was written."
+            ) from error
+        yield from found
+
+
+def _printable(text: str) -> str:
+    """A text of a file as one line that commands no terminal: control signs as their escapes."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
 
 
 def _check(row: Any) -> None:

@@ -45,24 +45,39 @@ def clean_and_split(raw: RawFiles, settings: Mapping[str, Any]) -> ProblemSplits
     "Baselines".
     """
     cleaned = clean_problems(raw.training)
-    overlapping = find_overlaps(cleaned.rows.values(), raw.benchmarks)
     exclude = settings["overlaps"] == "exclude"
-    left_out = {pair.training_id for pair in overlapping} if exclude else set()
-    eligible = [row for row in cleaned.rows.values() if row.id not in left_out]
+    eligible, overlaps = without_overlaps(cleaned.rows.values(), raw.benchmarks, exclude)
     drawn = draw_splits(eligible, raw.benchmarks, settings, skip_near=exclude)
-    copied = {(pair.benchmark, pair.benchmark_id) for pair in overlapping}
-    by_benchmark = Counter(benchmark for benchmark, _ in copied)
     card = {
         "files": dict(raw.sha256),
         "rows": len(raw.training),
         "excluded": {**cleaned.excluded, "in a benchmark": len(cleaned.rows) - len(eligible)},
         "eligible": len(eligible),
         "same text, different answers": [list(group) for group in cleaned.conflicts],
-        "benchmark problems in the training set": dict(sorted(by_benchmark.items())),
-        "overlaps": [dataclasses.asdict(pair) for pair in overlapping],
+        **overlaps,
         **drawn.card,
     }
     return dataclasses.replace(drawn, card=card)
+
+
+def without_overlaps(
+    rows: Iterable[RawProblem], benchmarks: Mapping[str, Sequence[RawProblem]], exclude: bool
+) -> tuple[list[RawProblem], dict[str, Any]]:
+    """The problems that are in no benchmark, nor nearly; and what a card says of the others.
+
+    The card names each overlap, and counts the problems of each benchmark that have one. Without
+    `exclude` all problems stay.
+    """
+    rows = list(rows)
+    overlapping = find_overlaps(rows, benchmarks)
+    left_out = {pair.training_id for pair in overlapping} if exclude else set()
+    copied = {(pair.benchmark, pair.benchmark_id) for pair in overlapping}
+    by_benchmark = Counter(benchmark for benchmark, _ in copied)
+    card = {
+        "benchmark problems in the training set": dict(sorted(by_benchmark.items())),
+        "overlaps": [dataclasses.asdict(pair) for pair in overlapping],
+    }
+    return [row for row in rows if row.id not in left_out], card
 
 
 def draw_splits(

@@ -28,7 +28,13 @@ from geosd.problems.grading.answer_normalization import (
     normalize_answer,
     tokenize,
 )
-from geosd.problems.grading.exact_numbers import INTEGER, SCIENTIFIC, is_integer, read_number
+from geosd.problems.grading.exact_numbers import (
+    INTEGER,
+    SCIENTIFIC,
+    is_integer,
+    read_number,
+    without_exponents,
+)
 from geosd.problems.records import Reason
 
 GraderMode = Literal["auto", "symbolic"]
@@ -128,6 +134,7 @@ def compare(gold: str, answer: str) -> Reason:
     if "=" not in right:
         read = stated_value(read) or "="
     right, read = (OR.sub(", ", side) for side in (right, read))
+    right, read = without_exponents(right), without_exponents(read)
     return compare_formulas(right, read) if _is_readable(read, right) else "unreadable"
 
 

@@ -75,7 +75,7 @@ _ANSWER_LINE = re.compile(
 _ANSWER = re.compile("answer", re.IGNORECASE)
 _ADVERB = r"(?:therefore|thus|then|hence|so)\b[\s,:]*+"
 _STATEMENT = re.compile(
-    r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?\s{0,99}+"
+    r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?(?:,\s{0,3}(?:therefore|thus),)?\s{0,99}+"
     r"(?:\b(?:is|are|equals)\b\s*+:?+|\b(?:should|must) be\b(?=[\s:*_]*+[-−(]?[$\\0-9])|[:：])"
     rf"\s*+(?:{_ADVERB})?(?=\S)",
     re.IGNORECASE,
@@ -197,7 +197,7 @@ def _with_its_formula(
 ) -> str:
     r"""The content of a box with what touches it: `5\sqrt{2}` of `$x = \boxed{5}\sqrt{2}$`."""
     if scale := _SCALE_AFTER.match(text, end):
-        return rf"{content}\text{{ {scale[1]}}}"
+        return f"{content} {scale[1]}"
     is_end = text[end : end + 1] in ("$", "") or re.match(r"\.(?![0-9])", text[end : end + 2])
     if is_end and text[max(start - 2, 0) : start].strip()[-1:] in ("$", "="):
         return content

@@ -20,11 +20,13 @@ OPENING, CLOSING = {"(", "[", "{", r"\{"}, {")", "]", "}", r"\}"}
 OR = re.compile(r"\\text\{[\s,]*or\s*+\}|(?<![A-Za-z\\])or(?![A-Za-z])|\\(?:lor|vee)(?![a-z])")
 _AND = re.compile(r"\\text\{[\s,]*and\s*+\}|(?<![A-Za-z\\])and(?![A-Za-z])|\\land(?![a-z])")
 _WHERE = re.compile(r",?\s*+\\text\{[\s,]*(?:where|for|with)(?: (?:any|all|some|every))?\s*+\},?")
+# `2k\pi (k \in \mathbb{Z})`
+_CONDITION = re.compile(r"\(([a-zA-Z]\\in\\mathbb\{[NZQRC]\})\)")
 _TEXT = re.compile(r"\\text\{([^{}]*+)\}")
 _POINT = re.compile(r"\(([a-zA-Z\\, _0-9]++)\)=\((.*)\)", re.DOTALL)
 _COORDINATE = re.compile(r"((?:[a-zA-Z]|\\[a-z]++)(?:_\{?[0-9a-z]\}?)?)\0(.*)", re.DOTALL)
 # Unknowns stand at the alphabet's end. The terms of a sequence, `a_1=2, a_2=5`, have an order.
-_ROOT = re.compile(r"(?:[k-z]|\\[a-z]++)_\{?[1-9]\}?")
+_ROOT = re.compile(r"(?:[k-z]|[a-z]{2,})_\{?[1-9]\}?")
 _PLUS_MINUS = re.compile(r"\\(pm|mp)(?![a-z])")
 
 
@@ -47,7 +49,8 @@ def read_several(body: str) -> Several | None:
         >>> read_several(r"3\pm x").elements
         ('3+x', '3-x')
     """
-    text = OR.sub(", ", _AND.sub(", ", _WHERE.sub(", ", body)))
+    text = _CONDITION.sub(r", \1", _WHERE.sub(", ", body))
+    text = OR.sub(", ", _AND.sub(", ", text))
     if whole := _TEXT.fullmatch(text):
         text = OR.sub(", ", _AND.sub(", ", whole[1]))
     inside = between(text, "(", ")")
@@ -61,6 +64,8 @@ def read_several(body: str) -> Several | None:
             return named
         inside = text
     parts = [part.strip() for part in split_elements(inside)]
+    if len(parts) == 1 and between(parts[0], "(", ")") is not None and inside is not text:
+        return read_several(parts[0])  # the set of one pair
     elements = [value for part in parts if part for value in _both_signs(part)]
     distinct = _as_written(dict.fromkeys(elements))
     return Several("list", distinct) if len(distinct) > 1 else None

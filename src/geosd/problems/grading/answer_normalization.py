@@ -123,15 +123,17 @@ _SYSTEM = re.compile(
 # What says that nothing fulfils a condition.
 _EMPTY = re.compile(
     r"(?:[a-zA-Z]\s?(?:=|\\in)\s?)?(?:\\emptyset|\\\{\s*+\\\})"
-    r"|(?:there (?:is|are) |(?:it |the equation )?has )?no(?: real)? (?:solutions?|roots?)"
-    r"(?: exists?)?|(?:the )?empty set|none",
+    r"|(?:there (?:is|are) |(?:(?:it|the (?:equation|system)) )?has )?no(?: real)?"
+    r" (?:solutions?|roots?)(?: exists?)?|(?:the )?empty set|none",
     re.IGNORECASE,
 )
 _LIST_WORD = re.compile(
     r"[\s,]*+(?:\\text\{\s*+(?:and|or)\s*+,?\s*+\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z]))\s*+"
 )
 _OPTION = re.compile(
-    r"[\s{]*+(?:\\text\{)?\s?(?:\(\s?([A-J])\s?\)|([A-J])\s?\}?\s?[):.])[\s}:.]*+(\S.*)", re.DOTALL
+    r"[\s{]*+(?:\\text\{)?\s?(?:\(\s?([A-J])\s?\)|([A-J])\s?\}?\s?[):.])[\s}:.]*+"
+    r"(?!,|&|and\b|or\b|\\text\{\s?(?:and|or)\b)(\S.*)",  # `(A), (C)` is a list of options
+    re.DOTALL,
 )
 _BASE = re.compile(
     r"(?:[A-Za-z]\s?=\s?)?[({]?\s*+(-?[0-9A-F]++)\s*+[)}]?\s*+"
@@ -207,6 +209,7 @@ def _as_list(system: re.Match[str]) -> str:
     """The equations of a system with commas between them; a matrix as it is."""
     rows = [row.strip() for row in re.split(rf"{_ROW}(?:\[[0-9.]++[a-z]{{2}}\])?", system["rows"])]
     rows = [re.sub(r"\s*+&?\s*+=\s*+&?\s*+", "=", row.rstrip(" ,;")) for row in rows if row]
+    rows = [re.sub(r"(?:^|(?<=,))\s*+&", "", row) for row in rows]
     if system["name"] == "array" and not all("=" in row for row in rows):
         return system[0]
     # A row that begins with `=` goes on with the equation before.
@@ -297,6 +300,8 @@ def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
                 break
             end -= len(tokenize(power[1]))
         elif token.startswith(r"\text{") or token.isspace() or token in "°%/.":
+            end -= 1
+        elif token in MULTIPLY:
             end -= 1
         elif _unit_named(token) and (len(token) > 1 or tokens[end - 2 : end - 1] == ["/"]):
             end -= 1

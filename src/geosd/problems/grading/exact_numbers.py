@@ -136,6 +136,24 @@ def _binomial(top: int, bottom: int) -> int:
     return math.comb(top, bottom)
 
 
+def without_exponents(body: str) -> str:
+    r"""A formula with `1.5e3` as a product, for readers that take the e for Euler's number.
+
+    `2e-3` stays: in a formula it can be 2e minus 3.
+
+    Example:
+        >>> without_exponents(r"1.5e3\pi+2e-3")
+        '(1.5\\cdot 10^{3})\\pi+2e-3'
+    """
+
+    def product(found: re.Match[str]) -> str:
+        if "." not in found[1] and found[2][0] in "+-":
+            return found[0]
+        return rf"({found[1]}\cdot 10^{{{found[2]}}})"
+
+    return SCIENTIFIC.sub(product, body)
+
+
 def is_integer(gold: str) -> bool:
     """Whether a gold answer reads exactly as an integer, so that its problem is an integer problem.
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import re
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -14,10 +12,11 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
 from geosd.files import sha256
-from geosd.problems.dapo.near_duplicates import find_overlaps
+from geosd.json_lines import numbered_lines
 from geosd.problems.dapo.raw_files import RawProblem
-from geosd.problems.dapo.splits import draw_splits
+from geosd.problems.dapo.splits import draw_splits, without_overlaps
 from geosd.problems.grading import Grader
+from geosd.problems.grading.typed_grader import LONGEST_RESPONSE
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.sources import register
 from geosd.problems.sources.dapo_math import DapoMath
@@ -71,8 +70,9 @@ class JsonLines(DapoMath):
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of the files' problems, drawn by a hash of question and seed.
 
-        A question that comes again is dropped; so is one that a benchmark has, word for word, under
-        `data.overlaps: exclude`. The card counts them, and holds the worked solutions.
+        A question that comes again is dropped; so is one that a benchmark has, word for word or
+        nearly so, under `data.overlaps: exclude`. The card counts the former, names the latter, and
+        holds the worked solutions. ValueError if too few problems are left.
         """
         files = find_files(settings["raw"])
         rows, solutions, repeats = {}, {}, {}
@@ -81,22 +81,33 @@ class JsonLines(DapoMath):
                 rows[name], worked, repeats[name] = read_problems(path, grade)
                 solutions |= worked
         own = rows.pop(IN_DISTRIBUTION)
-        overlaps = find_overlaps(own, rows)
         exclude = settings["overlaps"] == "exclude"
-        copied = {pair.training_id for pair in overlaps if exclude and pair.kind == "exact"}
-        splits = draw_splits(
-            [row for row in own if row.id not in copied], rows, settings, skip_near=False
-        )
+        eligible, overlaps = without_overlaps(own, rows, exclude)
+        _check_enough(len(own), len(eligible), settings)
+        splits = draw_splits(eligible, rows, settings, skip_near=False)
         drawn = {each.id for each in (*splits.train, *splits.select, *splits.test)}
         card = {
             **splits.card,
             "files": {path.name: sha256(path) for path in files.values()},
             "repeated": repeats,
-            "in a benchmark": len(copied),
-            "near a benchmark": dict(Counter(p.benchmark for p in overlaps if p.kind == "near")),
+            "in a benchmark": len(own) - len(eligible),
+            **overlaps,
             "worked_solutions": {name: text for name, text in solutions.items() if name in drawn},
         }
         return replace(splits, card=card)
+
+
+def _check_enough(own: int, eligible: int, settings: Mapping[str, Any]) -> None:
+    """ValueError where only the problems in a benchmark make them too few."""
+    sizes = ("train", "select_train", "select_validation", "test_id")
+    wanted = sum(settings[name] for name in sizes)
+    if eligible < wanted <= own:
+        raise ValueError(
+            f"{own - eligible} of {own} problems of {IN_DISTRIBUTION}.jsonl are in a benchmark, word"
+            " for word or nearly so (the same words with other numbers are nearly the same);"
+            f" {eligible} are left for the {wanted} wanted.\nHint: data.overlaps: keep draws them,"
+            " and card.json names them."
+        )
 
 
 def find_files(raw: str | None) -> dict[str, Path]:
@@ -133,10 +144,7 @@ def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str
     """
     rows: dict[str, tuple[int, RawProblem]] = {}
     solutions, repeats = {}, 0
-    text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(path):
         try:
             problem = _problem(line, grade)
         except _Mistake as mistake:
@@ -179,12 +187,27 @@ def _problem(line: bytes, grade: Grader) -> OwnProblem:
     if not verdict.correct:
         what = f"answer is {answer[:80]!r}, which the grader does not find equal to itself"
         raise _Mistake(f"{what} ({verdict.reason}): no response could be right", hint)
-    if solution and not grade(solution, answer).correct:
-        if r"\boxed" in solution:
-            what = f"solution boxes another answer than {answer[:80]!r}"
-            raise _Mistake(what, "correct one of the two.")
-        solution = f"{solution.rstrip()}\n\\boxed{{{answer}}}"  # as a response must end
+    if solution:
+        solution = _checked_solution(solution, answer, grade)
     return replace(problem, answer=answer, solution=solution)
+
+
+def _checked_solution(solution: str, answer: str, grade: Grader) -> str:
+    """A solution that ends in its answer; the box is added where it states none."""
+    if len(solution) > LONGEST_RESPONSE:
+        what = f"solution has {len(solution):,} characters, and {LONGEST_RESPONSE:,} are read"
+        raise _Mistake(what, "a solution is a worked answer; shorten it, or leave the key out.")
+    verdict = grade(solution, answer)
+    if verdict.correct:
+        return solution
+    hint = "correct one of the two, or leave the solution out."
+    if r"\boxed" in solution:
+        stated = f"{(verdict.answer or '')[:80]!r} ({verdict.reason})"
+        raise _Mistake(f"solution boxes another answer than {answer[:80]!r}: {stated}", hint)
+    if verdict.reason == "wrong answer":
+        stated = f"{(verdict.answer or '')[:80]!r}"
+        raise _Mistake(f"solution states another answer than {answer[:80]!r}: {stated}", hint)
+    return f"{solution.rstrip()}\n\\boxed{{{answer}}}"  # as a response must end
 
 
 def _first_mistake(error: ValidationError) -> tuple[str, str]:
@@ -196,7 +219,7 @@ def _first_mistake(error: ValidationError) -> tuple[str, str]:
             what = str(mistake["ctx"]["error"]).replace(" at line 1 column", ", column")
             return f"Invalid JSON: {what}", "one whole object stands in each line, in UTF-8."
         case "missing":
-            keys = ", ".join(map(str, mistake["input"])) or "none"
+            keys = ascii(", ".join(map(str, mistake["input"])))[1:-1] or "none"
             return f"{field} is missing; keys of the line are {keys}", f"call the key {field}."
         case "string_pattern_mismatch":
             without = "leave the key out" if field == "solution" else "remove the line"
