@@ -103,7 +103,7 @@ def _check_enough(own: int, eligible: int, settings: Mapping[str, Any]) -> None:
     wanted = sum(settings[name] for name in sizes)
     if eligible < wanted <= own:
         raise ValueError(
-            f"{own - eligible} of {own} problems of {IN_DISTRIBUTION}.jsonl are in a benchmark, word"
+            f"{own - eligible} of {own} training problems are in a benchmark, word"
             " for word or nearly so (the same words with other numbers are nearly the same);"
             f" {eligible} are left for the {wanted} wanted.\nHint: data.overlaps: keep draws them,"
             " and card.json names them."
