@@ -37,7 +37,7 @@ def numbered_lines(path: Path | str) -> Iterator[tuple[int, bytes]]:
     number = 0
     with Path(path).open("rb") as blocks:
         for block in blocks:
-            for line in block.splitlines() or [b""]:
+            for line in block.splitlines():
                 number += 1
                 text = line.removeprefix(codecs.BOM_UTF8)
                 if text.strip():

@@ -119,3 +119,25 @@ def test_a_file_without_rows_is_refused(tmp_path):
     with pytest.raises(DamagedFileError, match=r"(?s)rows.jsonl: no row.*\nHint: "):
         main(tmp_path / "rows.jsonl", tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_blank_lines_and_the_marks_of_editors_are_passed_over(tmp_path):
+    row = json.dumps({"gold": "7", "response": "A: 7"}).encode()
+    source, out = tmp_path / "joined.jsonl", tmp_path / "out.jsonl"
+    mark = b"\xef\xbb\xbf"
+    source.write_bytes(b"\n" + mark + row + b"\r\n" + mark + row + b"\n   \n\n")
+    main(source, out)
+    assert [json.loads(line)["correct"] for line in out.read_text().splitlines()] == [True, True]
+    source.write_bytes(mark + row + b"\n\n" + row[:-1] + b"\n")
+    with pytest.raises(DamagedLineError, match="joined.jsonl:3: "):
+        main(source, out)
+
+
+def test_what_a_response_says_commands_no_terminal(rows, tmp_path, capsys):
+    boxed = "\\boxed{\u001b]0;title\u0007\u001b[2J\u202e8\u009b1m}"
+    main(rows({"gold": "7\u001b[1m", "response": boxed, "correct": True}), tmp_path / "out.jsonl")
+    shown = capsys.readouterr().out
+    assert all(sign.isprintable() or sign == "\n" for sign in shown)
+    assert r"\x1b]0;title\x07\x1b[2J\u202e8\x9b1m" in shown and r"7\x1b[1m" in shown
+    kept = json.loads((tmp_path / "out.jsonl").read_text())
+    assert kept["response"] == boxed

@@ -5,7 +5,9 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems.grading.typed_grader import TypedGrader
+from geosd.problems.dapo.raw_files import RawProblem
+from geosd.problems.dapo.splits import without_overlaps
+from geosd.problems.grading.typed_grader import LONGEST_RESPONSE, TypedGrader
 from geosd.problems.sources import get_data_source
 from geosd.problems.sources.jsonl import DamagedProblemError, find_files
 from geosd.problems.sources.jsonl import read_problems as read_graded_problems
@@ -89,10 +91,46 @@ def test_repeats_and_problems_of_a_benchmark_are_dropped_and_counted(tmp_path):
     assert excluded.card["in a benchmark"] == 2
     own = [each for each in everything(excluded) if each.benchmark != "other"]
     assert len(own) == 32 and not {question(5), question(6)} & {each.question for each in own}
-    with pytest.raises(ValueError, match="(?s)32 problems fill only 20 of the 22.*Hint:"):
+    with pytest.raises(ValueError, match="(?s)2 of 34 .*32 are left for the 34.*Hint:"):
         draw(tmp_path, train=22)
     kept = draw(tmp_path, train=22, overlaps="keep")
     assert question(5) in {each.question for each in everything(kept) if each.benchmark != "other"}
+
+
+LONG = "A shop sells {} red pens and {} blue pens every day; how many pens does it sell in {} days?"
+
+
+def test_near_copies_of_a_benchmark_are_dropped_and_named(tmp_path):
+    near = [{"question": LONG.format(n, 3, 9), "answer": str(9 * (n + 3))} for n in (11, 12)]
+    write(tmp_path / "train.jsonl", [*rows(range(33)), *near])
+    write(
+        tmp_path / "hard.jsonl", [{"question": LONG.format(40, 7, 9), "answer": "423"}, *rows([3])]
+    )
+    excluded = draw(tmp_path)
+    own = {each.question for each in everything(excluded) if each.benchmark != "hard"}
+    assert len(own) == 32 and not own & {question(3), *(row["question"] for row in near)}
+    card = excluded.card
+    assert card["in a benchmark"] == 3
+    assert card["benchmark problems in the training set"] == {"hard": 2}
+    assert [(each["training_id"], each["kind"]) for each in card["overlaps"]] == [
+        ("train-00034", "near"),
+        ("train-00035", "near"),
+        ("train-00004", "exact"),
+    ]
+    with pytest.raises(ValueError, match="(?s)3 of 35 .*32 are left for the 33.*overlaps: keep"):
+        draw(tmp_path, train=21)
+    kept = draw(tmp_path, train=23, overlaps="keep")
+    assert near[0]["question"] in {each.question for each in everything(kept)}
+    assert kept.card["overlaps"] == card["overlaps"] and kept.card["in a benchmark"] == 0
+
+
+def test_both_sources_find_the_same_overlaps():
+    own = [RawProblem("a", LONG.format(1, 2, 3), "9"), RawProblem("b", question(1), "1")]
+    benchmark = {"hard": [RawProblem("h", LONG.format(1, 2, 4), "12")]}
+    kept, card = without_overlaps(own, benchmark, exclude=True)
+    assert [row.id for row in kept] == ["b"] and len(card["overlaps"]) == 1
+    kept, again = without_overlaps(own, benchmark, exclude=False)
+    assert [row.id for row in kept] == ["a", "b"] and again == card
 
 
 def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
@@ -109,6 +147,53 @@ def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
     lines[3]["solution"] = r"So \boxed{-1}."
     with pytest.raises(ValueError, match=r"(?s)own.jsonl:4: solution boxes another.*Hint:"):
         draw(write(tmp_path / "own.jsonl", lines))
+
+
+@pytest.mark.parametrize(
+    ("solution", "message"),
+    [
+        (r"So \boxed{8}.", "solution boxes another answer than '7': '8' .wrong answer"),
+        (r"So \boxed{7} and \boxed{8}.", "solution boxes another answer than '7': '7, 8'"),
+        ("3 + 5 = 8. The answer is 8.", "solution states another answer than '7': '8'"),
+        ("Add.\n**Answer:** $8$", "solution states another answer than '7': '8'"),
+        (
+            "x" * LONGEST_RESPONSE + r" \boxed{7}",
+            "has 1,000,010 characters, and 1,000,000 are read",
+        ),
+    ],
+)
+def test_a_solution_that_contradicts_its_answer_is_named_with_the_cause(
+    tmp_path, read_problems, solution, message
+):
+    write(tmp_path / "own.jsonl", [{"question": "a?", "answer": "7", "solution": solution}])
+    with pytest.raises(DamagedProblemError, match=f"(?s)own.jsonl:1: .*{message}.*Hint:"):
+        read_problems(tmp_path / "own.jsonl")
+
+
+@pytest.mark.parametrize(
+    "solution", ["The answer is clear: 3 + 4.", "3 + 4 = 7", "The answer is 7.", "Answer: seven"]
+)
+def test_a_solution_that_states_no_other_answer_is_kept(tmp_path, read_problems, solution):
+    write(tmp_path / "own.jsonl", [{"question": "a?", "answer": "7", "solution": solution}])
+    (kept,) = read_problems(tmp_path / "own.jsonl")[1].values()
+    assert kept.startswith(solution)
+
+
+def test_files_with_a_mark_of_an_editor_may_be_joined(tmp_path, read_problems):
+    first, second = (json.dumps({"question": f"{name}?", "answer": "1"}) for name in "ab")
+    joined = "".join(f"\ufeff{line}\n" for line in ("", first, second))
+    (tmp_path / "own.jsonl").write_text(joined, encoding="utf-8")
+    assert [row.id for row in read_problems(tmp_path / "own.jsonl")[0]] == [
+        "own-00002",
+        "own-00003",
+    ]
+
+
+def test_the_names_of_keys_command_no_terminal(tmp_path, read_problems):
+    write(tmp_path / "own.jsonl", [{"question": "a?", "\u001b[2J": "7"}])
+    with pytest.raises(DamagedProblemError) as caught:
+        read_problems(tmp_path / "own.jsonl")
+    assert r"\x1b[2J" in str(caught.value) and "\u001b" not in str(caught.value)
 
 
 def test_the_layout_of_gsm8k_is_read_as_solution_and_answer(tmp_path):

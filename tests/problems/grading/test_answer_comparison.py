@@ -43,7 +43,20 @@ def test_a_mixed_number_is_a_sum():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "1/0", r"\frac{1}{0}", "1e3", "1,2", r"\sqrt{2}", "x^2 = 4", "2x + y = 0", "a=1, b=2"]
+    [
+        "",
+        "x",
+        "1/0",
+        r"\frac{1}{0}",
+        "2e",
+        "e3",
+        "1e",
+        "1,2",
+        r"\sqrt{2}",
+        "x^2 = 4",
+        "2x + y = 0",
+        "a=1, b=2",
+    ]
     + ["x >= 5", "1 2", "٣x", "9" * (LONGEST_NUMBER + 1), "__import__('os')"],
 )
 def test_anything_else_is_not_read(text):
@@ -73,13 +86,19 @@ def test_a_gold_is_an_integer_only_as_plain_digits():
         ("-2^2", -4),
         ("10^{-2}", Fraction(1, 100)),
         ("1.5+.5", 2),
+        ("1e3", 1000),
+        ("-4.5E-02", Fraction(-9, 200)),
+        ("2/1e3", Fraction(1, 500)),
+        (r"\binom{90000}{2}", 4049955000),
     ],
 )
 def test_arithmetic_is_computed_exactly(text, value):
     assert read_number(text) == value
 
 
-@pytest.mark.parametrize("text", ["10^{10^{10}}", "9^{9^{9}}", "2^{20001}", "999!^{99}"])
+@pytest.mark.parametrize(
+    "text", ["10^{10^{10}}", "9^{9^{9}}", "2^{20001}", "999!^{99}", "1e99999", "3000!"]
+)
 def test_a_number_too_large_for_an_answer_is_not_computed(text):
     with pytest.raises(OverflowError):
         read_number(text)
