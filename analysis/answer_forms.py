@@ -90,7 +90,7 @@ IN_ANSWERS: dict[str, Callable[[str], bool]] = {
 IN_RESPONSES: dict[str, Callable[[str], bool]] = {
     "answer between tags": matches(r"</answer>"),
     "sentence behind `Answer:`": matches(
-        r"(?im)^[ *#]*(?:final )?answer\s*:[ *]*(?!the (?:final )?answer)[a-z]+ [^\n]*\b(?:is|are)\b"
+        r"(?im)^[ *#]*(?:final )?answer\s*:[ *]*(?!the (?:final )?answer)[a-z]+ .*\b(?:is|are)\b"
     ),
     "`answer` without a verb or colon": matches(r"(?im)^[ *#]*answer +(?:\$|\\[(\[]|[0-9.]+$)"),
     "answer should or must be": matches(r"(?i)answer (?:should|must) be"),
@@ -130,7 +130,7 @@ def grade(path: str) -> list[Graded]:
     return graded
 
 
-def line(name: str, golds: int, found: list[Graded]) -> str:
+def line(name: str, golds: int | str, found: list[Graded]) -> str:
     accepted = sum(row.correct for row in found)
     refused = sum(not row.correct and row.recorded is True for row in found)
     return f"| {name} | {golds} | {len(found)} | {accepted} | {refused} |"
@@ -153,9 +153,9 @@ def main(responses: str, *golds_of: str) -> str:
         found = [row for row in rows if has_form(row.answer)]
         lines.append(line(name, sum(map(has_form, golds)), found))
     for name, has_form in IN_RESPONSES.items():
-        lines.append(line(name, 0, [row for row in rows if has_form(row.response)]))
+        lines.append(line(name, "–", [row for row in rows if has_form(row.response)]))
     for name, have_form in IN_BOTH.items():
-        lines.append(line(name, 0, [row for row in rows if have_form(row.gold, row.answer)]))
+        lines.append(line(name, "–", [row for row in rows if have_form(row.gold, row.answer)]))
     return "\n".join(lines)
 
 

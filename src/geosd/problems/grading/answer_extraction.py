@@ -46,7 +46,9 @@ _STYLE = re.compile(
 )
 # What follows a number and changes it.
 _SCALE = "hundred|thousand|[mb]illion|trillion|dozen|gross|and a half"
-_SCALE_AFTER = re.compile(rf"(?:\$|\*\*?|\\[)\]])?\s{{0,3}}({_SCALE})\b")
+_SCALE_AFTER = re.compile(
+    rf"(?:\$|\*\*?|\\[)\]])?(?:\s|~|-|\\[,;: ]){{0,3}}({_SCALE})\b", re.IGNORECASE
+)
 # What ends a side of a formula: a relation, a separator, words, a mark of the end.
 _END_OF_SIDE = re.compile(
     r"[=<>≤≥≈&$]|(?<!\\)[:;,]|\\[()\[\]\\]|(?<![0-9])\.(?![0-9])|\.(?=[\s\\])"
@@ -69,14 +71,14 @@ _MARKUP = r"[ \t*#>_`$\-]*+(?:\\[\[(]\s*+)?(?:\\[a-zA-Z]++\s*+\{?\s*+)?"
 _ANSWER_LINE = re.compile(
     rf"^{_MARKUP}(?:(?:the|my)\s++)?(?:final\s++)?"
     r"(?:(?:answer|A)[\s*_}]*+[:：]|answer[ \t*_}]*+\n"
-    r"|answer[ \t]++(?=\$|\\[(\[]|[-−]?[0-9][0-9.,/]*+\s*+$))[\s*_}]*+(?=\S)",
+    r"|answer[*_]{0,3}[ \t]++(?=\$|\\[(\[]|[-−]?[0-9][0-9.,/]*+\s*+$))[\s*_}]*+(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile("answer", re.IGNORECASE)
 _ADVERB = r"(?:therefore|thus|then|hence|so)\b[\s,:]*+"
 _STATEMENT = re.compile(
     r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?(?:,\s{0,3}(?:therefore|thus),)?\s{0,99}+"
-    r"(?:\b(?:is|are|equals)\b\s*+:?+|\b(?:should|must) be\b(?=[\s:*_]*+[-−(]?[$\\0-9])|[:：])"
+    r"(?:\b(?:is|are|equals)\b\s*+:?+|\b(?:should|must)(?: therefore| thus)? be\b(?=[\s:*_]*+[-−(]?[$\\0-9])|[:：])"
     rf"\s*+(?:{_ADVERB})?(?=\S)",
     re.IGNORECASE,
 )
@@ -197,7 +199,7 @@ def _with_its_formula(
 ) -> str:
     r"""The content of a box with what touches it: `5\sqrt{2}` of `$x = \boxed{5}\sqrt{2}$`."""
     if scale := _SCALE_AFTER.match(text, end):
-        return f"{content} {scale[1]}"
+        return f"{content} {scale[1].lower()}"
     is_end = text[end : end + 1] in ("$", "") or re.match(r"\.(?![0-9])", text[end : end + 2])
     if is_end and text[max(start - 2, 0) : start].strip()[-1:] in ("$", "="):
         return content

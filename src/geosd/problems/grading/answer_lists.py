@@ -18,7 +18,9 @@ MOST_ELEMENTS = 100
 
 OPENING, CLOSING = {"(", "[", "{", r"\{"}, {")", "]", "}", r"\}"}
 OR = re.compile(r"\\text\{[\s,]*or\s*+\}|(?<![A-Za-z\\])or(?![A-Za-z])|\\(?:lor|vee)(?![a-z])")
-_AND = re.compile(r"\\text\{[\s,]*and\s*+\}|(?<![A-Za-z\\])and(?![A-Za-z])|\\land(?![a-z])")
+_AND = re.compile(
+    r"\\text\{[\s,]*(?:and|\\?&)\s*+\}|(?<![A-Za-z\\])and(?![A-Za-z])|\\land(?![a-z])|\\&"
+)
 _WHERE = re.compile(r",?\s*+\\text\{[\s,]*(?:where|for|with)(?: (?:any|all|some|every))?\s*+\},?")
 # `2k\pi (k \in \mathbb{Z})`
 _CONDITION = re.compile(r"\(([a-zA-Z]\\in\\mathbb\{[NZQRC]\})\)")
@@ -58,6 +60,8 @@ def read_several(body: str) -> Several | None:
         elements = [part.strip() for part in split_elements(inside)]
         return Several("tuple", _as_written(elements)) if len(elements) > 1 else None
     inside = between(text, r"\{", r"\}")
+    if inside is None:  # braces without a backslash print nothing
+        inside = between(text, "{", "}")
     if inside is None:
         named = _named(text)
         if named is not None:

@@ -114,9 +114,9 @@ _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] 
         ("\\f", r"(\\frac\s*+\{[^{}]*+\})" + _ONE, r"\1{\2}"),
     )
 ]  # fmt: skip
-# Rows of equations in one environment. Of an array they are equations, or it is a matrix.
+# Rows of equations in one environment. An array without equations is a matrix.
 _SYSTEM = re.compile(
-    r"(?:\\left\s*+)?(?:\\\{)?\s*+\\begin\{(?P<name>cases|aligned|array|(?:align|gather(?:ed)?|split)\*?)\}"
+    r"(?:\\left\s*+)?(?:\\\{)?\s*+\\begin\{(?P<name>cases|array|matrix|aligned|gathered|split|(?:align|gather|eqnarray)\*?)\}"
     r"(?:\{[lcr|\s]*+\})?(?P<rows>.*?)\\end\{(?P=name)\}(?:\s*+\\right\s*+(?:\.|\\\}))?",
     re.DOTALL,
 )
@@ -210,7 +210,7 @@ def _as_list(system: re.Match[str]) -> str:
     rows = [row.strip() for row in re.split(rf"{_ROW}(?:\[[0-9.]++[a-z]{{2}}\])?", system["rows"])]
     rows = [re.sub(r"\s*+&?\s*+=\s*+&?\s*+", "=", row.rstrip(" ,;")) for row in rows if row]
     rows = [re.sub(r"(?:^|(?<=,))\s*+&", "", row) for row in rows]
-    if system["name"] == "array" and not all("=" in row for row in rows):
+    if system["name"] in ("array", "matrix") and not all("=" in row for row in rows):
         return system[0]
     # A row that begins with `=` goes on with the equation before.
     return ", ".join(rows).replace(", =", "=")
