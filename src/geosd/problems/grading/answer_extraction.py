@@ -47,7 +47,7 @@ _STYLE = re.compile(
 # What follows a number and changes it.
 _SCALE = "hundred|thousand|[mb]illion|trillion|dozen|gross|and a half"
 _SCALE_AFTER = re.compile(
-    rf"(?:\$|\*\*?|\\[)\]])?(?:\s|~|-|\\[,;: ]){{0,3}}({_SCALE})\b", re.IGNORECASE
+    rf"(?:\$|\*\*?|\\[)\]])?(?:[ \t~-]|\\[,;: ]){{0,3}}({_SCALE})\b", re.IGNORECASE
 )
 # What ends a side of a formula: a relation, a separator, words, a mark of the end.
 _END_OF_SIDE = re.compile(
@@ -78,7 +78,8 @@ _ANSWER = re.compile("answer", re.IGNORECASE)
 _ADVERB = r"(?:therefore|thus|then|hence|so)\b[\s,:]*+"
 _STATEMENT = re.compile(
     r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?(?:,\s{0,3}(?:therefore|thus),)?\s{0,99}+"
-    r"(?:\b(?:is|are|equals)\b\s*+:?+|\b(?:should|must)(?: therefore| thus)? be\b(?=[\s:*_]*+[-−(]?[$\\0-9])|[:：])"
+    r"(?:\b(?:is|are|equals)\b\s*+:?+|[:：]"
+    r"|\b(?:should|must)(?: therefore| thus)? be\b(?=[\s:*_]*+[-−(]?[$\\0-9]))"
     rf"\s*+(?:{_ADVERB})?(?=\S)",
     re.IGNORECASE,
 )
