@@ -1,5 +1,7 @@
 r"""Compare an answer with the gold answer: numbers and words here, formulas by math-verify.
 
+An answer of several values is compared element by element (`answer_lists`).
+
 math-verify reads LaTeX with a grammar (antlr) and compares with sympy. It reads what it can: it
 takes the letters of a word for a product, `1 2` for 1 + 2, and `'` and `\ldots` for nothing. So
 only a formula over the gold answer's symbols goes to it, ten levels deep at most, and what it gets
