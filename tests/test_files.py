@@ -181,3 +181,21 @@ def test_a_full_disk_is_called_full(tmp_path, monkeypatch):
     assert raised.value.errno == errno.ENOSPC
     assert raised.value.filename == str(tmp_path / "state.pt")
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077])
+def test_a_file_has_the_permissions_of_any_new_one_whoever_wrote_it(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        with atomic_write(tmp_path / "out") as temporary:
+            os.close(os.open(temporary, os.O_CREAT, 0o600))  # as safetensors and tempfile do
+        write_text(tmp_path / "text", "")
+        (tmp_path / "new").touch()
+        with atomic_write(tmp_path / "program") as temporary:
+            temporary.touch()
+            temporary.chmod(0o755)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    usual = 0o666 & ~umask
+    assert modes == {"out": usual, "text": usual, "new": usual, "program": 0o755}

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import torch
 
 from geosd.models.architectures import Architecture
+from geosd.models.forward import recompute_layers
 from geosd.models.tiny_models import random_model
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
@@ -72,8 +73,7 @@ def assemble_synthetic_run(
     with device:
         student = random_model(shape, positions=2**15)
     shard(student, ranks.group, device, compute)
-    student.gradient_checkpointing_enable({"use_reentrant": False})
-    student.train()
+    recompute_layers(student)
     needed = "anchor" in objective.needs
     reference_models = SimpleNamespace(
         teacher=student,

@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ LOADED = (".json", ".jinja", ".safetensors")
 """Endings of the files of a checkpoint that transformers may open."""
 LEAST_ROOM = 1 << 20
 """Bytes: a disk with less room is called full."""
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+"""Permissions of everyone but the owner."""
 
 
 class DamagedFileError(ValueError):
@@ -65,10 +68,32 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
 
 
 def replace(source: Path | str, path: Path | str) -> None:
-    """Rename a file, so that also after a power cut the new name is that of the whole file."""
+    """Rename a file, so that also after a power cut the new name is that of the whole file.
+
+    The file gets the permissions of any new file there, whoever wrote it.
+    """
+    _share(Path(source), Path(path).parent)
     sync(source)
     os.replace(source, path)
     sync(Path(path).parent)
+
+
+def _share(file: Path, folder: Path) -> None:
+    """Add the permissions that a new file of the folder has, by umask and by the folder's list.
+
+    safetensors and temporary files keep all but the owner out, whatever the umask allows.
+    """
+    mode = stat.S_IMODE(file.stat().st_mode)
+    if mode & OTHERS:
+        return  # its writer left it to the umask
+    example = folder / f".{file.name}.{os.getpid()}.mode.tmp"
+    try:
+        example.touch()
+        usual = stat.S_IMODE(example.stat().st_mode)
+    finally:
+        example.unlink(missing_ok=True)
+    if usual & ~mode:
+        file.chmod(mode | usual)
 
 
 def sync(path: Path | str) -> None:

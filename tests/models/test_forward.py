@@ -1,7 +1,21 @@
 import pytest
 import torch
+from transformers import (
+    AutoModelForCausalLM,
+    DogeConfig,
+    OPTConfig,
+    PhiConfig,
+    StableLmConfig,
+    Starcoder2Config,
+)
 
-from geosd.models.forward import last_hidden_states, last_hidden_states_after
+from geosd.models.forward import (
+    evaluation_mode,
+    last_hidden_states,
+    last_hidden_states_after,
+    recompute_layers,
+    recomputes,
+)
 from geosd.models.output_head import head_logits
 from geosd.models.tiny_models import build
 
@@ -88,3 +102,75 @@ def test_rows_with_a_common_prefix_get_the_same_states_and_gradients_when_it_is_
         grads.append([states, *(p.grad for p in model.parameters() if p.grad is not None)])
     for whole, shared in zip(*grads, strict=True):  # norms are float32 inside
         assert (shared - whole).norm() < 1e-5 * whole.norm()
+
+
+SIZES = {
+    "vocab_size": 30,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 64,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": 2,
+}
+GROUPED = SIZES | {"num_key_value_heads": 2, "intermediate_size": 64}
+# Rates by the names that architectures give them: of modules, of functions, and of the layers' own.
+DROPPING = {
+    "phi": PhiConfig(**GROUPED, resid_pdrop=0.5, embd_pdrop=0.5, attention_dropout=0.5),
+    "stablelm": StableLmConfig(**GROUPED, hidden_dropout=0.5, attention_dropout=0.5),
+    "starcoder2": Starcoder2Config(**GROUPED, residual_dropout=0.5, embedding_dropout=0.5),
+    "doge": DogeConfig(**GROUPED, num_experts=4, hidden_dropout=0.5),
+    "opt": OPTConfig(
+        **SIZES,
+        ffn_dim=64,
+        word_embed_proj_dim=32,
+        dropout=0.5,
+        attention_dropout=0.5,
+        layerdrop=0.5,
+    ),
+}
+
+
+def gradients(model, ids):
+    """A model's logits and gradients of their squares, by name, and how often a layer ran."""
+    calls = []
+    layer = next(m for n, m in model.named_modules() if n.endswith("layers.0"))
+    handle = layer.register_forward_pre_hook(lambda *_: calls.append(1))
+    model.zero_grad()
+    logits = model(input_ids=ids, use_cache=False).logits
+    logits.square().mean().backward()
+    handle.remove()
+    return logits, {n: p.grad for n, p in model.named_parameters() if p.grad is not None}, calls
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_recomputing_drops_nothing_whatever_the_rate_is_called(name):
+    torch.manual_seed(0)
+    config = DROPPING[name]
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    ids = torch.arange(3, 20)[None]
+    expected, gradient, calls = gradients(model, ids)
+    assert len(calls) == 1
+    assert not torch.equal(gradients(model.train(), ids)[0], expected)  # or nothing is tried here
+    recompute_layers(model)
+    assert recomputes(model)
+    logits, recomputed, calls = gradients(model, ids)
+    assert len(calls) == 2
+    assert torch.equal(logits, expected)
+    assert recomputed.keys() == gradient.keys()
+    for key, value in gradient.items():
+        torch.testing.assert_close(recomputed[key], value)
+    assert model.config is config
+
+
+def test_a_look_in_evaluation_mode_leaves_each_module_in_its_own():
+    model = build("mini-llama", vocabulary=22, pad_id=0, end_id=1, seed=0)
+    recompute_layers(model)
+    before = [module.training for module in model.modules()]
+    with pytest.raises(RuntimeError, match="inside"), evaluation_mode(model):
+        assert not any(module.training for module in model.modules())
+        assert not recomputes(model)
+        raise RuntimeError("inside")
+    assert [module.training for module in model.modules()] == before
+    assert any(before) and not all(before)

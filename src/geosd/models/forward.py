@@ -3,11 +3,13 @@
 B = sequences, T = tokens, D = hidden width, N = positions, V = vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from os.path import commonprefix
 
 from torch import Tensor, nn
 from transformers import DynamicCache
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 
 def last_hidden_states(model: nn.Module, ids_BT: Tensor, mask_BT: Tensor | None = None) -> Tensor:
@@ -47,6 +49,46 @@ def worth_sharing(rows: int, width: int, prefix: int) -> bool:
     return (rows - 1) * prefix > 0.05 * rows * width
 
 
+def recompute_layers(model: nn.Module) -> None:
+    """Make activations of the layers again in the backward pass, in place of keeping them.
+
+    transformers does so in training mode alone, which is the mode that turns dropout on. Dropout
+    would count as drift: student and anchor would differ before any update, and a live teacher from
+    itself. So the layers alone get that mode, and no module in or around them does; what a layer
+    drops by a number of its own becomes zero. config.json, which is saved with the model, keeps its
+    numbers.
+    """
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    for module in model.modules():
+        module.training = isinstance(module, GradientCheckpointingLayer)
+        if module.training:
+            _keep_all(module)
+
+
+def _keep_all(layer: nn.Module) -> None:
+    """Set a layer's own rates of dropout to zero."""
+    for name, value in list(vars(layer).items()):
+        if "drop" in name and isinstance(value, float):
+            setattr(layer, name, 0.0)
+
+
 def recomputes(model: nn.Module) -> bool:
     """Whether a pass makes activations again in the backward pass; it keeps no keys and values."""
-    return model.training and getattr(model, "is_gradient_checkpointing", False)
+    return any(
+        isinstance(module, GradientCheckpointingLayer)
+        and module.training
+        and module.gradient_checkpointing
+        for module in model.modules()
+    )
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Inside, all of a model is in evaluation mode; outside, each module is in its own again."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from geosd.models.context_length import check_context
+from geosd.models.forward import evaluation_mode
 from geosd.models.output_head import float32_logits
 from geosd.sampling.broken_logits import NonFiniteLogitsError
 from geosd.sampling.compiled_step import CompiledStep, open_compiled_step
@@ -104,14 +105,9 @@ class TransformersSampler(Sampler):
         self, batch: PromptBatch, places: list[int], sampling: SamplingParams
     ) -> dict[int, Completion]:
         """Completions of the prompts at some places of a batch, by their places."""
-        training = self.model.training
-        self.model.eval()
-        try:
-            with float32_logits(self.model):
-                session = self._open([batch.prompts[i] for i in places], sampling.max_new_tokens)
-                return self._complete(session, places, sampling, batch.seed)
-        finally:
-            self.model.train(training)
+        with evaluation_mode(self.model), float32_logits(self.model):
+            session = self._open([batch.prompts[i] for i in places], sampling.max_new_tokens)
+            return self._complete(session, places, sampling, batch.seed)
 
     def record(self) -> dict[str, Any]:
         """Engine, version, rows, how a step is computed, and how requests are seeded."""

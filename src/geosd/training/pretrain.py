@@ -131,7 +131,7 @@ def pretrain(
         model.load_state_dict(state["model"])
         for optimizer, optimizer_state in zip(optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(optimizer_state)
-    model.train()
+    model.eval()  # no dropout, whatever the configuration that training starts from says
     batches: Sequence[list[Document]] = ()
     shown = {"desc": progress, "mininterval": 2, "disable": progress is None}
     bar = tqdm(range(len(losses), args.steps), initial=len(losses), total=args.steps, **shown)
@@ -145,7 +145,6 @@ def pretrain(
             states = [optimizer.state_dict() for optimizer in optimizers]
             state = {"losses": losses, "model": model.state_dict(), "optimizers": states}
             resume.save(step + 1, state)
-    model.eval()
     return losses
 
 

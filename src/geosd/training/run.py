@@ -14,7 +14,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from geosd.models.adapters import add_adapter
-from geosd.models.forward import recomputes
+from geosd.models.forward import recompute_layers, recomputes
 from geosd.objectives.objective import Objective, build
 from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding
@@ -207,8 +207,7 @@ def assemble_run(
     if lora:
         add_adapter(student, **lora, seed=inputs.seed)
     if settings["recompute"]:
-        student.gradient_checkpointing_enable({"use_reentrant": False})
-        student.train()  # transformers recomputes in training mode only; no model here has dropout
+        recompute_layers(student)
     optimiser = settings["optimiser"]
     kfac = optimiser["kfac"] and {**optimiser["kfac"], "group": ranks.group}
     update_rule = UpdateRule(
