@@ -1,12 +1,10 @@
 """Models and their tokenizers in folders that any Hugging Face program opens."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -15,30 +13,27 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     GenerationConfig,
-    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging
 
-from geosd.files import LOADED, WEIGHTS, atomic_write, remake_hint, replace
+from geosd.files import WEIGHTS, atomic_write, remake_hint, replace
 from geosd.models.adapters import without_base
+from geosd.models.checkpoint_checks import (
+    CheckpointError,
+    naming,
+    refuse_adapters,
+    refuse_missing_layers,
+    refuse_remote_code,
+)
 from geosd.models.precision import cast_parameters
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()
 
 PLAIN = "fetch the checkpoint again, as plain weights: of a quantized one the scales are not read."
-PACKAGE = (
-    "config.json asks for a package that is not installed (quantization_config, or an"
-    " implementation of attention); take the checkpoint with plain weights and without it."
-)
 DIVERGED = "the training diverged: lower training.learning_rate, or raise the damping."
-
-
-class CheckpointError(ValueError):
-    """A checkpoint whose tensors, token ids or code are not those of a model of transformers."""
 
 
 def save_model(
@@ -71,7 +66,7 @@ def load_model(
     """
     tokenizer, _ = load_tokenizer(folder)
     for file in sorted(Path(folder).glob("*.safetensors")):
-        with _named(folder):
+        with naming(folder):
             tensors = load_file(file)
         refuse_broken_tensors(tensors.items(), file)
     model = load_causal_lm(folder, use_safetensors=True)
@@ -88,9 +83,9 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
 
     Raises:
         CheckpointError: Tensors are missing, unknown, or of another shape than the architecture's;
-            or a file is damaged.
+            the head is not the embedding that it is tied to; or a file is damaged.
     """
-    with _named(folder):
+    with naming(folder):
         model, found = AutoModelForCausalLM.from_pretrained(
             folder,
             local_files_only=True,
@@ -120,7 +115,26 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
             "Hint: the files are of two checkpoints, or not all there: fetch or save the checkpoint"
             " again."
         )
+    for head, embedding in tied_parameters(model).items():
+        values = model.get_parameter(head)
+        if not values.is_meta and values is not model.get_parameter(embedding):
+            raise two_heads(folder, head, embedding)
     return model
+
+
+def tied_parameters(model: PreTrainedModel) -> dict[str, str]:
+    """The parameters that a model's configuration ties to others: the head's name -> embedding."""
+    return model.get_expanded_tied_weights_keys(all_submodels=True)
+
+
+def two_heads(folder: Path | str, head: str, embedding: str) -> CheckpointError:
+    """What is wrong with files that hold two tensors which their configuration has as one."""
+    return CheckpointError(
+        f"{folder}: config.json ties {head} to {embedding} (tie_word_embeddings), and the weights"
+        " hold two that differ: programs would take one or the other.\nHint: where the head was"
+        " trained, write tie_word_embeddings: false into config.json; else save the checkpoint"
+        " again."
+    )
 
 
 def refuse_broken_tensors(
@@ -146,39 +160,13 @@ def refuse_broken_tensors(
         )
 
 
-def refuse_remote_code(folder: Path | str) -> None:
-    """Refuse a checkpoint that names a program: beside its weights, or on the hub.
-
-    Raises:
-        CheckpointError: config.json is no object; it has an `auto_map`, and transformers does not
-            know the architecture itself; or its attention is a kernel of the hub.
-    """
-    with _named(folder):
-        config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
-        if not isinstance(config, dict):
-            raise ValueError(f"config.json holds {config!r:.40}, not an object")
-    kernels = [v for k, v in config.items() if "_implementation" in k and "/" in str(v)]
-    if kernels:
-        raise CheckpointError(
-            f"{folder}/config.json: the implementation {kernels[0]} is a program of the hub; only"
-            " code of transformers is run.\nHint: take the key out of config.json."
-        )
-    kind = config.get("model_type")
-    if "auto_map" in config and kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        raise CheckpointError(
-            f"{folder}/config.json: the architecture {kind!r} is a program of the checkpoint's own"
-            f" (auto_map), and transformers {transformers.__version__} has none of that name.\n"
-            "Hint: only code of transformers is run; take a checkpoint whose model_type it knows."
-        )
-
-
 def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, GenerationConfig]:
     """Load a checkpoint's tokenizer and its generation settings, such as stop tokens.
 
     Raises:
         FileNotFoundError: The folder holds no model.
-        CheckpointError: Its architecture is none of transformers' own, or a token has an id that
-            is no row of the embedding.
+        CheckpointError: Its architecture is none of transformers' own, it has an adapter or more
+            layers than weights, or a token has an id that is no row of the embedding.
     """
     folder = Path(folder)
     if not (folder / "config.json").exists():
@@ -187,8 +175,10 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
             " base models and the rule `train` the others; let the workflow run them."
         )
     refuse_remote_code(folder)
+    refuse_adapters(folder)
+    refuse_missing_layers(folder)
     local = {"local_files_only": True, "trust_remote_code": False}
-    with _named(folder):
+    with naming(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, **local)
         config = AutoConfig.from_pretrained(folder, **local)
         generation = GenerationConfig.from_model_config(config)
@@ -205,20 +195,6 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
                 " fetch or save the checkpoint again."
             )
     return tokenizer, generation
-
-
-@contextmanager
-def _named(folder: Path | str) -> Iterator[None]:
-    """Say of whatever is raised inside, as a CheckpointError, which checkpoint it is about."""
-    try:
-        yield
-    except Exception as error:  # tokenizers raises Exception itself
-        hint = PACKAGE if isinstance(error, ImportError) else "fetch or save the checkpoint again."
-        files = ", ".join(sorted(f.name for f in Path(folder).glob("*") if f.suffix in LOADED))
-        raise CheckpointError(
-            f"{folder}: one of {files} cannot be read: {type(error).__name__}: {error}.\n"
-            f"Hint: {hint}"
-        ) from error
 
 
 def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None = None) -> None:

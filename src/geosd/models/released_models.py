@@ -3,11 +3,12 @@
 import importlib.util
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import huggingface_hub
+import torch
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -16,11 +17,14 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.files import atomic_write, copy
 from geosd.files import sha256 as sha256_of
+from geosd.models.checkpoint_checks import refuse_adapters
 from geosd.models.load_and_save import (
     WEIGHTS,
     load_causal_lm,
     load_tokenizer,
     refuse_broken_tensors,
+    tied_parameters,
+    two_heads,
 )
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
@@ -93,13 +97,29 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
     _refuse_links(folder, folder, links_into or folder)
     load_tokenizer(folder)
     weights = merge_files(weight_files(folder))
-    load_causal_lm(folder, use_safetensors=True, device_map="meta")
+    model = load_causal_lm(folder, use_safetensors=True, device_map="meta")
+    refuse_two_heads(model, weights, folder)
     for pattern in COPIED:
         for file in sorted(folder.glob(pattern)):
             if not file.name.endswith(".index.json"):
                 copy(file, out / file.name)
     with atomic_write(out / WEIGHTS) as temporary:
         save_file(weights, temporary, metadata={"format": "pt"})
+
+
+def refuse_two_heads(model: PreTrainedModel, weights: Mapping[str, Tensor], folder: Path) -> None:
+    """Refuse weights that hold a head beside the embedding that it is tied to, and another one.
+
+    `model` is theirs, without values. Where both are the same, either is the head.
+    """
+    for head, embedding in tied_parameters(model).items():
+        # Of a part of a larger model the file has names with another beginning.
+        heads, embeddings = (
+            [tensor for name, tensor in weights.items() if name.split(".")[-2:] == end]
+            for end in (head.split(".")[-2:], embedding.split(".")[-2:])
+        )
+        if not all(torch.equal(one, other) for one in heads for other in embeddings):
+            raise two_heads(folder, head, embedding)
 
 
 def _refuse_links(folder: Path, *allowed: Path) -> None:
@@ -195,6 +215,7 @@ def load_gguf_package(
             f"{folder / file}: SHA-256 is {got}, expected {sha256}.\nHint: install the version that"
             " pyproject.toml and envs/install.sh name, or pin the new file in params.yaml."
         )
+    refuse_adapters(folder)
     tokenizer = AutoTokenizer.from_pretrained(
         folder, gguf_file=file, local_files_only=True, trust_remote_code=False
     )

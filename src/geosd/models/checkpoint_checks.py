@@ -1,0 +1,125 @@
+"""What a checkpoint's folder may hold, asked before anything of it is loaded."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import transformers
+from safetensors import SafetensorError, safe_open
+from transformers import PreTrainedConfig
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+from geosd.files import LOADED
+from geosd.rust_panics import is_panic
+
+PACKAGE = (
+    "config.json asks for a package that is not installed (quantization_config, or an"
+    " implementation of attention); take the checkpoint with plain weights and without it."
+)
+ADAPTER_FILES = ("adapter*", "*_adapter.*", "*_adapters.*")
+"""Files of adapters, as peft, AdapterHub and MLX call them."""
+_LAYERS = re.compile(
+    r"(n|num)_((hidden|decoder|encoder)_)?(layers?|blocks)|(de|en)coder_layers|depth"
+)
+"""Keys of config.json that say how many layers are built."""
+ALWAYS_BUILT = 64
+"""Layers that are built whatever the weights are, to name what is missing."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint whose tensors, token ids or code are not those of a model of transformers."""
+
+
+@contextmanager
+def naming(folder: Path | str) -> Iterator[None]:
+    """Say of whatever is raised inside, as a CheckpointError, which checkpoint it is about."""
+    try:
+        yield
+    except BaseException as error:
+        # tokenizers raises Exception itself, and where its Rust panics not even that.
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
+        hint = PACKAGE if isinstance(error, ImportError) else "fetch or save the checkpoint again."
+        files = ", ".join(sorted(f.name for f in Path(folder).glob("*") if f.suffix in LOADED))
+        raise CheckpointError(
+            f"{folder}: one of {files} cannot be read: {type(error).__name__}: {error}.\n"
+            f"Hint: {hint}"
+        ) from error
+
+
+def refuse_remote_code(folder: Path | str) -> None:
+    """Refuse a checkpoint that names a program: beside its weights, or on the hub.
+
+    Raises:
+        CheckpointError: config.json is no object; it has an `auto_map`, and transformers does not
+            know the architecture itself; or its attention is a kernel of the hub.
+    """
+    with naming(folder):
+        config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
+        if not isinstance(config, dict):
+            raise ValueError(f"config.json holds {config!r:.40}, not an object")
+    kernels = [v for k, v in config.items() if "_implementation" in k and "/" in str(v)]
+    if kernels:
+        raise CheckpointError(
+            f"{folder}/config.json: the implementation {kernels[0]} is a program of the hub; only"
+            " code of transformers is run.\nHint: take the key out of config.json."
+        )
+    kind = config.get("model_type")
+    if "auto_map" in config and kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        raise CheckpointError(
+            f"{folder}/config.json: the architecture {kind!r} is a program of the checkpoint's own"
+            f" (auto_map), and transformers {transformers.__version__} has none of that name.\n"
+            "Hint: only code of transformers is run; take a checkpoint whose model_type it knows."
+        )
+
+
+def refuse_adapters(folder: Path | str) -> None:
+    """Refuse a folder that holds adapters beside a model, or in its place.
+
+    With peft installed transformers applies them, and without it does not: the same files would be
+    two models. CheckpointError names the first.
+    """
+    found = sorted(
+        file for pattern in ADAPTER_FILES for file in Path(folder).glob(pattern) if file.is_file()
+    )
+    if found:
+        raise CheckpointError(
+            f"{found[0]}: an adapter beside the weights; allowed are plain weights, with the"
+            " adapter merged or without it.\nHint: merge it (peft's merge_and_unload, then"
+            " save_pretrained), or move its files out of the folder."
+        )
+
+
+def refuse_missing_layers(folder: Path | str) -> None:
+    """Refuse a config.json with more layers than the weights have tensors, before any is built.
+
+    A folder without weights has none to compare with, and damaged ones are named by what reads
+    them.
+
+    Raises:
+        CheckpointError: There are more; a number of layers is named with its key.
+    """
+    with naming(folder):
+        config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
+    tensors = 0
+    for file in Path(folder).glob("*.safetensors"):
+        with suppress(SafetensorError, OSError), safe_open(file, "pt") as weights:
+            tensors += len(weights.keys())
+    for key, layers in _numbers_of_layers(config):
+        if tensors and layers > max(tensors, ALWAYS_BUILT):
+            raise CheckpointError(
+                f"{folder}/config.json: {key} is {layers}, and the weights are {tensors} tensors;"
+                " a layer has at least one.\nHint: the files are of two checkpoints: fetch or save"
+                " the checkpoint again."
+            )
+
+
+def _numbers_of_layers(config: Any) -> Iterator[tuple[str, int]]:
+    """Each number of layers in a configuration and in those inside it, with its key."""
+    for key, value in config.items():
+        if isinstance(value, dict):
+            yield from _numbers_of_layers(value)
+        elif _LAYERS.fullmatch(key) and isinstance(value, int | float):
+            yield key, value

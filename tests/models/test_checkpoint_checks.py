@@ -1,0 +1,111 @@
+"""Folders of a checkpoint that say two things: each is refused by name, by whatever opens it."""
+
+import json
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from geosd.models.load_and_save import CheckpointError, load_model, load_tokenizer, save_model
+from geosd.models.released_models import copy_checkpoint
+from geosd.models.tiny_models import build
+from geosd.problems.miniature import build_tokenizer
+from geosd.problems.search.corpora import VOCABULARY
+
+HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+
+
+@pytest.fixture(params=["mini-qwen3", "mini-olmo3", "mini-llama"])
+def folder(request, tmp_path):
+    """A checkpoint with a head of its own, as its configuration says."""
+    tokenizer = build_tokenizer(VOCABULARY)
+    model = build(request.param, len(tokenizer), 0, 1, seed=0)
+    save_model(model, tokenizer, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def configure(folder, **changes):
+    values = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(values | changes))
+
+
+def change_weights(folder, change):
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def refusals(folder, *more):
+    """What each way to open a folder says when it refuses."""
+    said = []
+    for opened in (load_model, lambda each: copy_checkpoint(each, each.parent / "out"), *more):
+        with pytest.raises(CheckpointError) as raised:
+            opened(folder)
+        said.append(str(raised.value))
+        assert str(folder) in said[-1] and said[-1].splitlines()[-1].startswith("Hint: ")
+    assert not (folder.parent / "out").exists()
+    return said
+
+
+def test_a_head_of_its_own_under_a_configuration_that_ties_it_is_refused(folder):
+    configure(folder, tie_word_embeddings=True)
+    for said in refusals(folder):
+        assert f"config.json ties {HEAD} to {EMBEDDING}" in said
+
+
+def test_no_head_under_a_configuration_that_has_one_is_refused(folder):
+    change_weights(folder, lambda weights: weights.pop(HEAD))
+    for said in refusals(folder):
+        assert f"1 missing, the first {HEAD}" in said
+
+
+@pytest.mark.parametrize("held", [{HEAD, EMBEDDING}, {HEAD}, {EMBEDDING}])
+def test_one_tensor_under_either_name_or_both_is_a_tied_head(folder, held):
+    expected = load_file(folder / "model.safetensors")[EMBEDDING]
+
+    def change(weights):
+        weights[HEAD] = expected.clone()
+        for name in {HEAD, EMBEDDING} - held:
+            weights.pop(name)
+
+    configure(folder, tie_word_embeddings=True)
+    change_weights(folder, change)
+    copy_checkpoint(folder, folder.parent / "out")
+    for each in (folder, folder.parent / "out"):
+        model, _ = load_model(each)
+        assert model.lm_head.weight is model.model.embed_tokens.weight
+        assert torch.equal(model.lm_head.weight, expected)
+
+
+ADAPTERS = (
+    "adapter_config.json",
+    "adapter_model.safetensors",
+    "adapter_model.bin",
+    "adapters.safetensors",
+    "pytorch_adapter.bin",
+)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_an_adapter_beside_whole_weights_is_refused(folder, name):
+    """With peft installed transformers would apply one of them, and without it none."""
+    (folder / name).write_text(json.dumps({"peft_type": "LORA", "r": 2}))
+    for said in refusals(folder, load_tokenizer):
+        assert f"{folder / name}: an adapter" in said
+
+
+@pytest.mark.parametrize("key", ["num_hidden_layers", "n_layer", "num_decoder_layers"])
+def test_more_layers_than_tensors_are_refused_before_any_is_built(folder, key):
+    layers = 10**9  # a list of their kinds alone would take gigabytes
+    configure(folder, layer_types=None, text_config={key: layers})
+    began = time.process_time()
+    for said in refusals(folder, load_tokenizer):
+        assert f"config.json: {key} is {layers}" in said
+    assert time.process_time() - began < 5
+
+
+def test_layers_that_may_be_there_are_named_by_what_is_missing(folder):
+    configure(folder, layer_types=None, num_hidden_layers=3)
+    for said in refusals(folder):
+        assert "missing, the first model.layers.2." in said
