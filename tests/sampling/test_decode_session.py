@@ -58,9 +58,18 @@ def test_greedy_tokens_and_logits_are_those_of_generate(name, random_weights):
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("name", ["olmo3", "smollm2", "gemma2"])
-def test_rows_that_stay_are_computed_as_before(name, random_weights):
-    model = random_weights(name, torch.float64)
+@pytest.mark.parametrize(
+    ("name", "dtype", "apart"),
+    [
+        ("olmo3", torch.float64, 1e-9),
+        ("smollm2", torch.float64, 1e-9),
+        # Its eager attention takes the softmax in float32, where float64's mask is all -inf.
+        ("gemma2", torch.float32, 1e-4),
+        ("gemma2", torch.bfloat16, 1e-1),
+    ],
+)
+def test_rows_that_stay_are_computed_as_before(name, dtype, apart, random_weights):
+    model = random_weights(name, dtype)
     tokens, _ = generated(model)
     session, whole = opened(model, name), opened(model, name)
     stay = torch.tensor([3, 0])
@@ -69,7 +78,8 @@ def test_rows_that_stay_are_computed_as_before(name, random_weights):
         session.step(tokens[:, token] if token < 5 else tokens[stay, token])
         if token == 4:
             session.keep(stay)
-    assert_close(session.logits, whole.logits[stay], rtol=1e-9, atol=1e-9)
+    assert whole.logits.isfinite().all()
+    assert_close(session.logits, whole.logits[stay], rtol=apart, atol=apart)
 
 
 @torch.inference_mode()

@@ -131,7 +131,9 @@ class ModelCacheSession:
     """Prompts and tokens in the cache and by the attention that a model brings itself.
 
     For models whose attention is more than a softmax over scaled products, or whose layers keep
-    more than keys and values. It has the methods and `logits` of `PreallocatedSession`.
+    more than keys and values. It has the methods and `logits` of `PreallocatedSession`. Prompts of
+    several lengths need float32 or less, the precisions of rollouts: of a float64 model an eager
+    attention with its softmax in float32, as Gemma 2's from transformers 5.24 on, has NaN there.
     """
 
     def __init__(self, model: nn.Module, prompts: Sequence[Sequence[int]], pad_id: int) -> None:
