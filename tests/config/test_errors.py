@@ -75,6 +75,21 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
             "search has no chat model; allowed is null.",
         ),
         (
+            "    wording: null ",
+            '    date: "2024-02-30"\n    wording: null ',
+            'protocol.data.date: "2024-02-30" is not allowed',
+        ),
+        (
+            "    wording: null ",
+            "    date: 26.7.2024\n    wording: null ",
+            'protocol.data.date: "26.7.2024" is not allowed',
+        ),
+        (
+            "wording: null ",
+            "wording: null\n    date: 2024-07-26 ",
+            "search has no chat template; take the line away.",
+        ),
+        (
             "steps: 625 ",
             'steps: "625" ',
             'steps: "625" is not allowed: input should be a valid int',

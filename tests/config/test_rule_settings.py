@@ -91,6 +91,26 @@ def test_thinking_is_one_value_in_folders_where_those_that_a_rule_asks_think_ali
     assert read == [False, *[{"student": False, "teacher": True}] * 2, True]
 
 
+def test_the_date_is_of_every_rule_with_prompts_and_left_out_it_is_as_before(root, edited):
+    before = resolve(load(root / "params.yaml"), "smollm2_rates")
+    wording = "      wording:\n"
+    assert (root / "params.yaml").read_text().count(wording) == 1
+    null, given = (
+        resolve(load(edited((wording, f"      date: {value}\n{wording}"))), "smollm2_rates")
+        for value in ("null", "2024-07-26")
+    )
+    model, prompts = before.models[0], {"pool", "train", "states", "evaluate", "evaluate_pi_0"}
+    for rule in set(RULES) - {"base", "fetch"}:
+        variant = before.trained[0] if rule in PER_VARIANT else None
+        if rule == "early_stop":
+            continue
+        old, none, new = (settings(rule, s, model, variant) for s in (before, null, given))
+        assert old == none
+        assert (old != new) == (rule in prompts | {TABLE, "configuration"}), rule
+        if rule in prompts:
+            assert new == old | {"date": "2024-07-26"}
+
+
 LORA = "{rank: 4, alpha: 8.0, targets: [q_proj, down_proj]}"
 
 

@@ -128,6 +128,8 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
         yield ("data", "test_per_benchmark"), message
     if data["wording"] is not None and data["source"].startswith("search"):
         yield ("data", "wording"), f"{data['source']} has no chat model; allowed is null."
+    if data.get("date") is not None and data["source"].startswith("search"):
+        yield ("data", "date"), f"{data['source']} has no chat template; take the line away."
     if data["conflict"] is not None and not data["source"].startswith("search"):
         yield ("data", "conflict"), f"{data['source']} has none; take the line away."
 

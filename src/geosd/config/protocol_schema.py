@@ -13,6 +13,7 @@ from pydantic import Field, create_model, model_validator
 
 from geosd.config.schema_base import (
     Count,
+    Date,
     Decay,
     Distinct,
     Name,
@@ -245,6 +246,9 @@ class Data(Section):
     wording: Wording | None
     """Words of a chat model's prompts: {instruction: ..., examples: ..., privileged: ...}; null
     keeps those of the source. Not given in the paper."""
+    date: Date | None = optional(None)
+    """The day that a chat template gets for today, "YYYY-MM-DD"; left out, or null, a template that
+    asks is refused: prompts of another day would be others. Not given in the paper."""
     overlaps: Literal["exclude", "keep"]
     """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
     Not given in the paper."""

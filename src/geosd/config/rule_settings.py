@@ -57,6 +57,8 @@ def _without(section: Settings, *keys: str) -> Settings:
 def _data_with_thinking(data: Settings, *roles: str) -> Settings:
     """The data with the thinking of some roles, or of all."""
     modes = _only(data["thinking"], *(roles or data["thinking"]))
+    if data.get("date") is None:  # as in folders made before there was a choice
+        data = _without(data, "date")
     # One value where they agree is that of folders made before there were three, and keeps them.
     mode, *others = set(modes.values())
     return {**data, "thinking": modes if others else mode}
@@ -74,12 +76,12 @@ def sampling_settings(study: Study, model: str, *roles: str) -> Settings:
         options = ("engine", "sequences", "compile", *([] if plain else ["precision"]))
         rollout = _only(rollout, *options)
     data = _data_with_thinking(study.section("data", model), *roles)
-    wording = {} if data["wording"] is None else _only(data, "wording")
-    return {**_only(data, "source", "thinking"), **wording, "rollout": rollout}
+    words = [key for key in ("wording", "date") if data.get(key) is not None]
+    return {**_only(data, "source", "thinking", *words), "rollout": rollout}
 
 
 def _data(study: Study, *_: Any) -> Settings:
-    data = _without(study.section("data"), "thinking", "wording", "purpose")
+    data = _without(study.section("data"), "thinking", "wording", "date", "purpose")
     # null and 1 are the problems of folders made before there was a choice, and keep them.
     return _without(data, "conflict") if data["conflict"] in (None, 1.0) else data
 

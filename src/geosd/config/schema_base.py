@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
@@ -20,6 +21,19 @@ WeightDecay = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
 """A name that is the same in a path, in a regular expression's place, and in a shell."""
 Scalar = bool | int | float | Name
+
+
+def _is_day(value: str) -> str:
+    date.fromisoformat(value)
+    return value
+
+
+Date = Annotated[
+    str,
+    Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"}),
+    AfterValidator(_is_day),
+]
+"""A day of the calendar, as text."""
 
 
 def _distinct(values: Sequence[Any]) -> Sequence[Any]:

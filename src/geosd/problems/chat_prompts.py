@@ -3,6 +3,11 @@
 A template is a program of the checkpoint. transformers runs it in jinja's sandbox, which keeps it
 from files and from Python's attributes, and lets it loop and grow without end. So it is rendered in
 a process of its own, which has limits on both, and is started once a program.
+
+Prompts are part of what a result is named by, so a template must write the same words on each day
+and machine. jinja and transformers offer it the clock (`strftime_now`), chance (`lipsum` and the
+filter `random`) and objects that are printed with their address. The day is a setting, `data.date`;
+what is left is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from geosd.problems.encoding import revealed_parts
 from geosd.problems.limited_process import LimitedProcess, serve
@@ -25,6 +31,16 @@ SECONDS = 10  # processor time of one prompt; published templates take a millise
 PATIENCE = 120  # seconds by the clock, for a machine that is busy
 MEGABYTES = 1024  # address space of the process; it begins with 185
 LONGEST = 10_000_000  # characters of a prompt, more than any context holds
+ANY_DATE = "2000-01-01"  # for checks of a template, which depend on no day
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}", re.IGNORECASE)  # as Python prints an object
+MEND = (
+    "a template is a program of the checkpoint (chat_template.jinja, tokenizer_config.json); take"
+    " that of the release, or mend it."
+)
+GIVE_DATE = (
+    'give the day as data.date, such as date: "2024-07-26"; results of another day get folders of'
+    " their own."
+)
 _PROCESS = LimitedProcess("geosd.problems.chat_prompts", SECONDS, PATIENCE)
 
 PRIVILEGED = """\
@@ -51,7 +67,9 @@ class ChatPrompts:
     `instruction` follows every question; `thinking` says whether the model thinks first, where the
     template lets one choose; `examples`, questions and answers, stand before each prompt as earlier
     turns, the teacher's with each answer as reference solution too; `privileged` words the
-    teacher's turn. `turn_ends` and `opens_thought` are as in `PromptFormat`.
+    teacher's turn; `date` is the day that a template gets for today, as YYYY-MM-DD, and None
+    refuses prompts of a template that asks. `turn_ends` and `opens_thought` are as in
+    `PromptFormat`.
 
     Raises:
         ValueError: There is no chat template, it cannot be rendered, no token ends its answers, or
@@ -63,6 +81,7 @@ class ChatPrompts:
     thinking: bool
     examples: Sequence[tuple[str, str]] = ()
     privileged: str = PRIVILEGED
+    date: str | None = None
 
     def __post_init__(self) -> None:
         """Check that the template can word these prompts."""
@@ -75,7 +94,7 @@ class ChatPrompts:
         added = {text: i for text, i in added.items() if text.strip()}
         self._markers = _any_of({*_THOUGHTS, *added})
         self.turn_ends = self._turn_ends(added)
-        prompt = self.student("")
+        prompt = self._chat([], self._alone(""), self.date or ANY_DATE)
         self.opens_thought = prompt.rfind("<think>") > prompt.rfind("</think>")
         if self.opens_thought and not self.thinking:
             raise ValueError(
@@ -86,13 +105,13 @@ class ChatPrompts:
     def student(self, question: str) -> str:
         """The student's chat prompt: the question alone."""
         answered = [(self._alone(question), answer) for question, answer in self.examples]
-        return self._chat(answered, self._alone(self._plain(question)))
+        return self._chat(answered, self._alone(self._plain(question)), self.date)
 
     def teacher(self, question: str, solution: str) -> str:
         """The teacher's chat prompt: the question with a solution, whole or truncated."""
         answered = [(self._informed(*example), example[1]) for example in self.examples]
         last = self._informed(self._plain(question), self._plain(solution).strip())
-        return self._chat(answered, last)
+        return self._chat(answered, last, self.date)
 
     def revealed_solution(self, solution: str, fraction: float) -> str:
         """The first sentences or lines of a solution, as many as `revealed_parts`; all at 1."""
@@ -108,7 +127,7 @@ class ChatPrompts:
             question=question, solution=solution, instruction=self.instruction
         )
 
-    def _chat(self, answered: Sequence[tuple[str, str]], last: str) -> str:
+    def _chat(self, answered: Sequence[tuple[str, str]], last: str, date: str | None) -> str:
         """A chat of answered turns and a last one that waits for its answer."""
         turns = [
             {"role": role, "content": text}
@@ -118,11 +137,11 @@ class ChatPrompts:
         turns.append({"role": "user", "content": last})
         variables = {**self.tokenizer.special_tokens_map, "enable_thinking": self.thinking}
         owner = self.tokenizer.name_or_path or "the tokenizer"
-        return render(self.tokenizer.get_chat_template(), turns, variables, owner)
+        return render(self.tokenizer.get_chat_template(), turns, variables, owner, date)
 
     def _turn_ends(self, added: Mapping[str, int]) -> tuple[int, ...]:
         """The first of the added tokens that the template writes behind an answer."""
-        rendered = self._chat([("one", "ANSWER")], "NEXT")
+        rendered = self._chat([("one", "ANSWER")], "NEXT", self.date or ANY_DATE)
         behind = rendered.partition("ANSWER")[2].partition("NEXT")[0]
         if found := _any_of(added).search(behind):
             return (added[found[0]],)
@@ -148,44 +167,72 @@ def _any_of(markers: Iterable[str]) -> re.Pattern[str]:
 
 
 class ChatTemplateError(ValueError):
-    """A chat template that cannot be rendered, or not within its limits."""
+    """A chat template that cannot be rendered, or not within its limits, or not twice alike."""
+
+
+class _MachineError(Exception):
+    """What a template takes from clock or chance, and a hint."""
 
 
 def render(
-    template: str, turns: Sequence[Mapping[str, str]], variables: Mapping[str, Any], owner: str
+    template: str,
+    turns: Sequence[Mapping[str, str]],
+    variables: Mapping[str, Any],
+    owner: str,
+    date: str | None = None,
 ) -> str:
     """The text of a chat that waits for its answer, by the template of `owner`'s tokenizer.
 
-    Each turn has role and content; `variables` are the template's, beside the turns.
-    ChatTemplateError if it raises, or takes more time, memory or text than it may.
+    Each turn has role and content; `variables` are the template's, beside the turns; `date` is the
+    day that it gets for today. ChatTemplateError if it raises, takes more time, memory or text than
+    it may, or takes something from the clock, from chance or from the machine's memory.
     """
+    hint = MEND
     try:
-        reply = _PROCESS.ask(template, turns, variables)
+        reply = _PROCESS.ask(template, turns, variables, date)
         if "text" in reply:
             return reply["text"]
-        problem = reply["error"]
+        problem, hint = reply["error"], reply["hint"]
     except (TimeoutError, ChildProcessError):
         problem = f"took more than {SECONDS} s of processor time, or its process ended"
-    raise ChatTemplateError(
-        f"the chat template of {owner}: {problem}.\nHint: a template is a program of the checkpoint"
-        " (chat_template.jinja, tokenizer_config.json); take that of the release, or mend it."
-    )
+    raise ChatTemplateError(f"the chat template of {owner}: {problem}.\nHint: {hint}")
 
 
-def _render(template: str, turns: Sequence[Any], variables: Mapping[str, Any]) -> dict[str, str]:
-    """The text, or the error, in the process."""
+def _render(
+    template: str, turns: Sequence[Any], variables: Mapping[str, Any], date: str | None
+) -> dict[str, str]:
+    """The text, or the error and a hint, in the process."""
+    from jinja2.filters import FILTERS
     from transformers.utils.chat_template_utils import render_jinja_template
 
+    def strftime_now(form: str) -> str:
+        if date is None:
+            raise _MachineError("it takes the date of today (strftime_now)", GIVE_DATE)
+        return datetime.fromisoformat(date).strftime(form)
+
+    FILTERS["random"] = _by_chance
+    fixed = {"strftime_now": strftime_now, "lipsum": _by_chance}
     try:
         (text,), _ = render_jinja_template(
-            [turns], chat_template=template, add_generation_prompt=True, **variables
+            [turns], chat_template=template, add_generation_prompt=True, **fixed, **variables
         )
+    except _MachineError as error:
+        problem, hint = error.args
+        return {"error": problem, "hint": hint}
     except (Exception, MemoryError) as error:  # a template can raise whatever Python raises
-        return {"error": f"{type(error).__name__}: {error}"[:500]}
+        return {"error": f"{type(error).__name__}: {error}"[:500], "hint": MEND}
     if len(text) > LONGEST:
-        return {"error": f"it writes {len(text)} characters; allowed are {LONGEST}"}
+        return {"error": f"it writes {len(text)} characters; allowed are {LONGEST}", "hint": MEND}
+    given = [template, *(turn["content"] for turn in turns), *map(str, variables.values())]
+    if _ADDRESS.search(text) and not any(map(_ADDRESS.search, given)):
+        return {"error": "it writes an address of the machine's memory", "hint": MEND}
     return {"text": text}
 
 
+def _by_chance(*_: Any, **__: Any) -> NoReturn:
+    """In place of what draws at random."""
+    raise _MachineError("it draws at random (lipsum, or the filter random)", MEND)
+
+
 if __name__ == "__main__":
-    serve(_render, MEGABYTES, "", [], {})
+    serve(_render, MEGABYTES, "", [], {}, None)

@@ -16,6 +16,8 @@ from resource import RLIMIT_AS, RLIMIT_CORE, setrlimit
 from typing import Any
 
 START_SECONDS = 120.0
+SAME_EVERYWHERE = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC0"}
+"""Environment of the process: no reply depends on the order of a set or the machine's time zone."""
 
 
 class LimitedProcess:
@@ -70,7 +72,7 @@ class LimitedProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, **SAME_EVERYWHERE},
             start_new_session=True,  # an interrupt of the parent is the parent's to handle
         )
         if self._read_line(START_SECONDS) != b'"ready"\n':

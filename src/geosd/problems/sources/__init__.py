@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.encoding import Encoding, PromptFormat
 from geosd.problems.grading import Grader
 from geosd.problems.problem_splits import ProblemSplits
@@ -41,18 +42,25 @@ class DataSource(ABC):
         thinking: bool | Mapping[str, bool],
         generation: GenerationConfig,
         wording: Mapping[str, Any] | None = None,
+        date: str | None = None,
     ) -> Encoding:
         """The prompts, encoded for one model; `thinking` is a mapping where the roles differ.
 
-        `wording` has words in place of the source's own, see `data.wording`; None: there are none.
+        `wording` has words in place of the source's own, see `data.wording`, and `date` the day
+        that a chat template gets for today, see `data.date`; None: there are none. ValueError where
+        a template asks for the day, and none is given.
         """
-        given = {name: words for name, words in (wording or {}).items() if words is not None}
+        chosen = {**(wording or {}), "date": date}
+        given = {name: value for name, value in chosen.items() if value is not None}
         student, teacher = (
             self.prompts(tokenizer, thinking if isinstance(thinking, bool) else thinking[role])
             for role in ("student", "teacher")
         )
         if given:
             student, teacher = (replace(prompts, **given) for prompts in (student, teacher))
+        for prompts in (student, teacher):
+            if isinstance(prompts, ChatPrompts):
+                prompts.student("")  # what stops every prompt is said before the first
         return Encoding(tokenizer, student, generation, teacher)
 
     @abstractmethod
@@ -72,6 +80,7 @@ def get_data_source(name: str) -> DataSource:
 def encoding_of(
     settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig
 ) -> Encoding:
-    """The encoding of the data source that settings name, with its `thinking` and `wording`."""
-    source, wording = get_data_source(settings["source"]), settings.get("wording")
-    return source.encoding(tokenizer, settings["thinking"], generation, wording)
+    """The encoding of the data source that settings name, with its `thinking` and so on."""
+    source, thinking = get_data_source(settings["source"]), settings["thinking"]
+    wording, date = settings.get("wording"), settings.get("date")
+    return source.encoding(tokenizer, thinking, generation, wording, date)
