@@ -109,3 +109,65 @@ def test_layers_that_may_be_there_are_named_by_what_is_missing(folder):
     configure(folder, layer_types=None, num_hidden_layers=3)
     for said in refusals(folder):
         assert "missing, the first model.layers.2." in said
+
+
+def change_tokenizer(folder, change):
+    values = json.loads((folder / "tokenizer.json").read_text())
+    change(values)
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+
+
+def doubling(times, pattern):
+    """A normaliser, or a decoder, that doubles a text so many times."""
+    replace = {"type": "Replace", "pattern": pattern, "content": "[[[["}
+    return {
+        "type": "Sequence",
+        "normalizers": [replace] * times,
+        "decoders": [replace] * times,
+    }
+
+
+@pytest.mark.parametrize("part", ["normalizer", "decoder"])
+@pytest.mark.parametrize("pattern", [{"String": "[["}, {"Regex": r"\[\["}])
+def test_a_tokenizer_that_doubles_texts_without_end_is_refused_before_it_is_loaded(
+    folder, part, pattern
+):
+    change_tokenizer(folder, lambda v: v.update({part: doubling(34, pattern)}))
+    began = time.process_time()
+    for said in refusals(folder, load_tokenizer):
+        assert f"tokenizer.json: the {part} can make a text" in said
+    assert time.process_time() - began < 5
+
+
+def test_a_tokenizer_that_makes_texts_somewhat_longer_is_one(folder):
+    change_tokenizer(folder, lambda v: v.update(normalizer=doubling(3, {"String": "[["})))
+    assert load_tokenizer(folder)
+
+
+def test_merges_that_are_drawn_are_refused(folder):
+    change_tokenizer(folder, lambda v: v["model"].update(dropout=0.1))
+    for said in refusals(folder, load_tokenizer):
+        assert "tokenizer.json: model.dropout is 0.1" in said
+
+
+class PanicException(BaseException):
+    """As extensions in Rust raise it: no Exception."""
+
+
+def test_a_panic_while_a_tokenizer_is_loaded_names_the_checkpoint(folder, monkeypatch):
+    def panics(*_, **__):
+        raise PanicException("called `Option::unwrap()` on a `None` value")
+
+    monkeypatch.setattr("geosd.models.load_and_save.AutoTokenizer.from_pretrained", panics)
+    for said in refusals(folder, load_tokenizer):
+        assert "cannot be read: PanicException: called" in said
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_who_stops_the_program_is_no_panic(folder, monkeypatch, stop):
+    def stops(*_, **__):
+        raise stop
+
+    monkeypatch.setattr("geosd.models.load_and_save.AutoTokenizer.from_pretrained", stops)
+    with pytest.raises(stop):
+        load_tokenizer(folder)

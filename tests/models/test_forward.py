@@ -133,10 +133,11 @@ DROPPING = {
 
 
 def gradients(model, ids):
-    """A model's logits and gradients of their squares, by name, and how often a layer ran."""
+    """A model's logits, gradients of their squares by name, and the runs of its first layer."""
     calls = []
-    layer = next(m for n, m in model.named_modules() if n.endswith("layers.0"))
-    handle = layer.register_forward_pre_hook(lambda *_: calls.append(1))
+    # Not of the layer itself: newer transformers keep its hooks out of what is made again.
+    part = next(m for n, m in model.named_modules() if n.endswith("layers.0.self_attn.q_proj"))
+    handle = part.register_forward_pre_hook(lambda *_: calls.append(1))
     model.zero_grad()
     logits = model(input_ids=ids, use_cache=False).logits
     logits.square().mean().backward()

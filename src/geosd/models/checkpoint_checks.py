@@ -1,5 +1,7 @@
 """What a checkpoint's folder may hold, asked before anything of it is loaded."""
 
+import json
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +26,8 @@ _LAYERS = re.compile(
     r"(n|num)_((hidden|decoder|encoder)_)?(layers?|blocks)|(de|en)coder_layers|depth"
 )
 """Keys of config.json that say how many layers are built."""
+MOST_GROWTH = 10_000
+"""Times as long as a text that a tokenizer may make of it; published ones stay below a hundred."""
 ALWAYS_BUILT = 64
 """Layers that are built whatever the weights are, to name what is missing."""
 
@@ -123,3 +127,49 @@ def _numbers_of_layers(config: Any) -> Iterator[tuple[str, int]]:
             yield from _numbers_of_layers(value)
         elif _LAYERS.fullmatch(key) and isinstance(value, int | float):
             yield key, value
+
+
+def refuse_unbounded_tokenizer(folder: Path | str) -> None:
+    """Refuse a tokenizer that makes texts much longer, or that draws how it cuts them.
+
+    A replacement by a longer text multiplies what the next one gets: 34 that double make 17 GB of a
+    letter, already while transformers loads the tokenizer. `dropout` of its merges encodes one
+    prompt in many ways.
+
+    Raises:
+        CheckpointError: tokenizer.json has such parts; a file that is no JSON is named by what
+            reads it.
+    """
+    file = Path(folder, "tokenizer.json")
+    try:
+        parts = json.loads(file.read_bytes())
+        dropout = parts["model"].get("dropout")
+        growths = {name: _growth(parts.get(name)) for name in ("normalizer", "decoder")}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return
+    for name, growth in growths.items():
+        if growth > MOST_GROWTH:
+            raise CheckpointError(
+                f"{file}: the {name} can make a text {growth:.2g} times as long; allowed are"
+                f" {MOST_GROWTH} times.\nHint: its replacements multiply each other; take the"
+                " tokenizer of the release."
+            )
+    if dropout:
+        raise CheckpointError(
+            f"{file}: model.dropout is {dropout}, so that tokens are drawn at random; allowed is"
+            " null.\nHint: it is a means of pretraining; set it to null."
+        )
+
+
+def _growth(part: Any) -> float:
+    """How many times as long as its text what a part of tokenizer.json makes of it can be."""
+    if not isinstance(part, dict):
+        return 1
+    inside = [*(part.get("normalizers") or ()), *(part.get("decoders") or ())]
+    growth = math.prod(map(_growth, inside), start=1.0)
+    if part.get("type") == "Replace":
+        replaced = part["pattern"].get("String", "")
+        # A pattern can be found at every character, and between them.
+        least = len(replaced) if replaced else 0.5
+        growth *= max(1.0, len(part["content"]) / least)
+    return growth

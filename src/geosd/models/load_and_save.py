@@ -26,6 +26,7 @@ from geosd.models.checkpoint_checks import (
     refuse_adapters,
     refuse_missing_layers,
     refuse_remote_code,
+    refuse_unbounded_tokenizer,
 )
 from geosd.models.precision import cast_parameters
 
@@ -166,7 +167,8 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
     Raises:
         FileNotFoundError: The folder holds no model.
         CheckpointError: Its architecture is none of transformers' own, it has an adapter or more
-            layers than weights, or a token has an id that is no row of the embedding.
+            layers than weights, or a token has an id that is no row of the embedding; or the
+            tokenizer cannot be read, has no bound or draws at random.
     """
     folder = Path(folder)
     if not (folder / "config.json").exists():
@@ -177,6 +179,7 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
     refuse_remote_code(folder)
     refuse_adapters(folder)
     refuse_missing_layers(folder)
+    refuse_unbounded_tokenizer(folder)
     local = {"local_files_only": True, "trust_remote_code": False}
     with naming(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, **local)

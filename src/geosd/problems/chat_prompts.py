@@ -155,15 +155,46 @@ class ChatPrompts:
         )
 
     def _plain(self, text: str) -> str:
-        while (cleaned := self._markers.sub("", text)) != text:  # taking one out can make another
-            text = cleaned
-        return text
+        return self._markers.without(text)
 
 
-def _any_of(markers: Iterable[str]) -> re.Pattern[str]:
+class _Markers:
+    """Some texts, of which the longest is found where several begin."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = tuple(sorted(sorted(texts), key=len, reverse=True))
+        self.pattern = re.compile("|".join(map(re.escape, self.texts)) or r"(?!)")
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The first of them in a text."""
+        return self.pattern.search(text)
+
+    def without(self, text: str) -> str:
+        """A text with all of them taken out, and those that taking one out makes.
+
+        The time is linear, however they are nested: what made another is found at the end of what
+        is kept so far, and nothing is read twice.
+        """
+        text = self.pattern.sub("", text)
+        if self.search(text) is None:
+            return text
+        longest = len(self.texts[0])
+        ends = frozenset(marker[-1] for marker in self.texts)
+        kept: list[str] = []
+        for character in text:
+            kept.append(character)
+            if character not in ends:
+                continue
+            tail = "".join(kept[-longest:])
+            if tail.endswith(self.texts):
+                found = next(marker for marker in self.texts if tail.endswith(marker))
+                del kept[-len(found) :]
+        return "".join(kept)
+
+
+def _any_of(markers: Iterable[str]) -> _Markers:
     """Any of some texts, the longest first; of none, nothing."""
-    longest_first = sorted(sorted(markers), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+    return _Markers(markers)
 
 
 class ChatTemplateError(ValueError):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from geosd.problems.records import Problem
+from geosd.problems.tokenizer_process import TextEncoder
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig, PreTrainedTokenizerBase
@@ -80,6 +81,7 @@ class Encoding:
         teacher_prompts: PromptFormat | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self._encoder = TextEncoder(tokenizer)
         self.prompts = prompts
         self.teacher_prompts = teacher_prompts or prompts
         stops = generation.eos_token_id if generation is not None else None
@@ -123,4 +125,4 @@ class Encoding:
         return self.tokenizer.decode(list(ids), skip_special_tokens=True)
 
     def _ids(self, text: str) -> list[int]:
-        return self.tokenizer(text, add_special_tokens=False).input_ids
+        return self._encoder.ids(text)

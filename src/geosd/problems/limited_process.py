@@ -31,6 +31,7 @@ class LimitedProcess:
     def __init__(self, module: str, seconds: float, patience: float) -> None:
         self.module, self.seconds, self.patience = module, seconds, patience
         self.process: subprocess.Popen[bytes] | None = None
+        self._starter = 0
         self._lock = threading.Lock()
 
     def ask(self, *request: Any) -> Any:
@@ -42,6 +43,8 @@ class LimitedProcess:
         """
         line = json.dumps(request).encode() + b"\n"
         with self._lock:
+            if self._starter != os.getpid():  # of the program that forked this one, which asks it
+                self.process = None
             try:
                 if not self._send(line):  # it died between two requests; this one is not to blame
                     self.stop()
@@ -67,6 +70,7 @@ class LimitedProcess:
 
     def start(self) -> None:
         """Start the process, and wait until it can take a request."""
+        self._starter = os.getpid()
         self.process = subprocess.Popen(
             [sys.executable, "-m", self.module, str(self.seconds), str(self.patience)],
             stdin=subprocess.PIPE,
