@@ -2,13 +2,15 @@
 
 import copy
 import json
+import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import GenerationConfig
 
-from geosd.problems.chat_prompts import ChatPrompts
+from geosd.problems.chat_prompts import ChatPrompts, _any_of
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import judge_response
 from geosd.problems.grading.typed_grader import TypedGrader
@@ -270,6 +272,32 @@ def test_thinking_is_switched_through_the_template(tiny):
 def test_a_marker_that_appears_when_another_is_taken_out_goes_too(tiny):
     prompt = ChatPrompts(tiny, "is", thinking=True).student("one <e<end>nd> two")
     assert prompt.count("<end>") == 1
+
+
+NESTED = {
+    "in each other": "<thi" * 20_000 + "nk>" * 20_000,
+    "two kinds": "<en" * 10_000 + "<e<end>nd>" + "d>" * 10_000,
+    "in a row": "<th<end>ink>" * 20_000,
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_markers_in_markers_are_taken_out_in_linear_time(tiny, kind):
+    prompts = ChatPrompts(tiny, "is", thinking=True)
+    began = time.process_time()
+    prompt = prompts.student(f"one {NESTED[kind]} two")
+    assert time.process_time() - began < 2
+    assert prompt == prompts.student("one  two")
+
+
+@given(st.lists(st.sampled_from(["<th", "ink>", "<think>", "</", "<e", "nd>", "a", " "])))
+def test_what_is_left_has_no_marker_and_what_had_one_layer_is_as_cut(pieces):
+    text, markers = "".join(pieces), _any_of(["<think>", "</think>", "<end>"])
+    once = re.sub("</?think>|<end>", "", text)
+    left = markers.without(text)
+    assert not re.search("</?think>|<end>", left)
+    if not re.search("</?think>|<end>", once):
+        assert left == once
 
 
 def test_examples_stand_before_a_prompt_as_earlier_turns(tiny):
