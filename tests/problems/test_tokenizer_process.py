@@ -88,9 +88,10 @@ def test_a_panic_here_is_named_too(monkeypatch):
     def panics(*_, **__):
         raise PanicException("index out of bounds")
 
-    monkeypatch.setattr(type(words), "__call__", panics)
-    with pytest.raises(TokenizerError, match="(?s)base/x .*PanicException: index.*Hint: "):
-        TextEncoder(words).ids("a")
+    for method, use in (("__call__", TextEncoder.ids), ("decode", TextEncoder.text)):
+        monkeypatch.setattr(type(words), method, panics)
+        with pytest.raises(TokenizerError, match="(?s)base/x .*PanicException: index.*Hint: "):
+            use(TextEncoder(words), "a")
 
 
 def test_a_program_that_was_forked_asks_a_process_of_its_own(process):

@@ -14,7 +14,7 @@ from transformers import PreTrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from geosd.files import LOADED
-from geosd.rust_panics import is_panic
+from geosd.rust_panics import says_failure
 
 PACKAGE = (
     "config.json asks for a package that is not installed (quantization_config, or an"
@@ -43,7 +43,7 @@ def naming(folder: Path | str) -> Iterator[None]:
         yield
     except BaseException as error:
         # tokenizers raises Exception itself, and where its Rust panics not even that.
-        if not isinstance(error, Exception) and not is_panic(error):
+        if not says_failure(error):
             raise
         hint = PACKAGE if isinstance(error, ImportError) else "fetch or save the checkpoint again."
         files = ", ".join(sorted(f.name for f in Path(folder).glob("*") if f.suffix in LOADED))

@@ -122,7 +122,7 @@ class Encoding:
 
     def text(self, ids: Sequence[int]) -> str:
         """Token ids of a response decoded to text, without special tokens."""
-        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        return self._encoder.text(ids)
 
     def _ids(self, text: str) -> list[int]:
         return self._encoder.ids(text)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from geosd.problems.limited_process import LimitedProcess, serve
-from geosd.rust_panics import is_panic
+from geosd.rust_panics import says_failure
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -31,7 +31,7 @@ class TokenizerError(ValueError):
 
 
 class TextEncoder:
-    """Texts as token ids by a tokenizer, without special tokens of its own.
+    """Texts as token ids by a tokenizer, without special tokens of its own, and ids as text.
 
     TokenizerError where the tokenizer breaks down over a text.
     """
@@ -51,15 +51,28 @@ class TextEncoder:
         except (TimeoutError, ChildProcessError):
             problem = f"took more than {SECONDS} s of processor time, or too much memory"
         except BaseException as error:
-            if not isinstance(error, Exception) and not is_panic(error):
+            if not says_failure(error):
                 raise
             problem = f"{type(error).__name__}: {error}"
+        raise self._broken(
+            f"encode a text of {len(text)} characters that begins {text[:40]!r}: {problem}"
+        )
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+        try:
+            return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        except BaseException as error:
+            if not says_failure(error):
+                raise
+            raise self._broken(f"decode {len(ids)} ids: {type(error).__name__}: {error}") from error
+
+    def _broken(self, what: str) -> TokenizerError:
         owner = self.tokenizer.name_or_path or "the model"
-        raise TokenizerError(
-            f"the tokenizer of {owner} cannot encode a text of {len(text)} characters that begins"
-            f" {text[:40]!r}: {problem}.\nHint: its patterns in tokenizer.json are of the"
-            " checkpoint; take that of the release, or mend them. Where one text alone is to blame,"
-            " take it out of the data."
+        return TokenizerError(
+            f"the tokenizer of {owner} cannot {what}.\nHint: its patterns in tokenizer.json are of"
+            " the checkpoint; take that of the release, or mend them. Where one text alone is to"
+            " blame, take it out of the data."
         )
 
     def _ask(self, text: str) -> dict[str, Any]:
@@ -118,7 +131,7 @@ def _encode(name: str, definition: str | None, text: str) -> dict[str, Any]:
     try:
         return {"ids": _tokenizers[name].encode(text, add_special_tokens=False).ids}
     except BaseException as error:
-        if not isinstance(error, Exception) and not is_panic(error):
+        if not says_failure(error):
             raise
         return {"error": f"{type(error).__name__}: {error}"[:300]}
 
