@@ -21,23 +21,67 @@ from geosd.cli import forkserver
 from geosd.freed_memory import keep_freed_memory
 from geosd.preemption import EXIT_CODE, PreemptionError
 
-GROUPS = {
-    "run": "run plan doctor select-rates evaluate-folder grade",
-    "look": "summary@run preview figures report@pages stale unused@stale",
-    "share": "capsule verify@capsule publish restore@publish dvc-commit@publish dvc-metrics@pages"
-    " redraw@ship results-page@pages merge-claims@claims transfer",
-    "develop": "accept@stale base-model@base conformance extras",
-    "the jobs of a study, which `geosd run` starts": "fetch@data data base pool train early-stop"
-    " evaluate runs analyse states alignment claims render"
-    " environment@pages front-page@pages ship remove-weights",
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "run": {
+        "run": ("run", "main"),
+        "plan": ("plan", "main"),
+        "doctor": ("doctor", "main"),
+        "select-rates": ("select_rates", "main"),
+        "evaluate": ("evaluate_folder", "main"),
+        "grade": ("grade", "main"),
+    },
+    "look": {
+        "summary": ("run", "summary"),
+        "preview": ("preview", "main"),
+        "figures": ("figures", "main"),
+        "report": ("pages", "report"),
+        "stale": ("stale", "main"),
+        "unused": ("stale", "unused"),
+    },
+    "share": {
+        "capsule": ("capsule", "main"),
+        "verify": ("capsule", "verify"),
+        "publish": ("publish", "main"),
+        "restore": ("publish", "restore"),
+        "dvc-commit": ("publish", "dvc_commit"),
+        "dvc-metrics": ("pages", "dvc_metrics"),
+        "redraw": ("ship", "redraw"),
+        "results-page": ("pages", "results_page"),
+        "merge-claims": ("claims", "merge_claims"),
+        "transfer": ("transfer", "main"),
+    },
+    "develop": {
+        "accept": ("stale", "accept"),
+        "base-model": ("base", "base_model"),
+        "conformance": ("conformance", "main"),
+        "extras": ("extras", "main"),
+    },
+    "the jobs of a study, which `geosd run` starts": {
+        "fetch": ("data", "fetch"),
+        "data": ("data", "main"),
+        "base": ("base", "main"),
+        "pool": ("pool", "main"),
+        "train": ("train", "main"),
+        "early-stop": ("early_stop", "main"),
+        "evaluate-run": ("evaluate", "main"),
+        "runs": ("runs", "main"),
+        "analyse": ("analyse", "main"),
+        "states": ("states", "main"),
+        "alignment": ("alignment", "main"),
+        "claims": ("claims", "main"),
+        "render": ("render", "main"),
+        "environment": ("pages", "environment"),
+        "front-page": ("pages", "front_page"),
+        "ship": ("ship", "main"),
+        "remove-weights": ("remove_weights", "main"),
+    },
 }
-"""The programs of the command, as `geosd --help` lists them.
+"""The programs of the command by groups, as `geosd --help` lists them.
 
-`verify@capsule` is a function of module `capsule`; one by itself is `main` of the module of its
-name.
+Name -> its module in `geosd.cli`, and the function there.
 """
-PROGRAMS = dict(word.partition("@")[::2] for words in GROUPS.values() for word in words.split())
-"""Name of each program -> the module that holds it among others; empty: its own."""
+PROGRAMS = {name: place for programs in GROUPS.values() for name, place in programs.items()}
+"""The programs of all groups."""
 
 ALONE = ("conformance",)
 """Programs that read their own arguments: no package but what they check is needed."""
@@ -53,15 +97,14 @@ def main() -> None:
     if name in ("-h", "--help"):
         print(overview())
         return
-    if name == "evaluate" and "--variant" not in " ".join(words):  # every job of a study has one
-        name = "evaluate-folder"
+    name = program_of(name, words)
     if name not in PROGRAMS:
         near = difflib.get_close_matches(name, PROGRAMS, 1)
         meant = f" Did you mean {near[0]}?" if near else ""
         sys.exit(f"{name!r} is no command of geosd.{meant}\nHint: `geosd --help` lists them.")
     forkserver.run_forked(name)
     gc.disable()
-    module, function = place(name)
+    module, function = PROGRAMS[name]
     program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
     keep_freed_memory()
     gc.freeze()
@@ -93,19 +136,24 @@ def _called(program: Any, name: str, words: list[str]) -> Any:
         return 1
 
 
-def place(name: str) -> tuple[str, str]:
-    """The module and the function behind a NAME of the command `geosd NAME`."""
-    own, module = name.replace("-", "_"), PROGRAMS[name]
-    return (module, own) if module else (own, "main")
+def program_of(name: str, words: list[str]) -> str:
+    """The program that a command line names; `evaluate-run` where the rule `evaluate` wrote it.
+
+    The rule calls its program `evaluate`: with another text Snakemake would plan the evaluations of
+    finished studies again. Its argument `--study` is none of the program for people.
+    """
+    named = {word.partition("=")[0] for word in words}
+    of_rule = name == "evaluate" and "--study" in named
+    return "evaluate-run" if of_rule else name
 
 
 def overview() -> str:
     """What `geosd --help` prints: by groups, every program and its docstring's first line."""
     lines = ["usage: geosd NAME ...     `geosd NAME --help` lists the options of NAME"]
-    for group, words in GROUPS.items():
+    for group, programs in GROUPS.items():
         lines += ["", group]
-        for name in (word.partition("@")[0] for word in words.split()):
-            said = f"  {name:<18}{_first_line(*place(name))}"
+        for name, (module, function) in programs.items():
+            said = f"  {name:<18}{_first_line(module, function)}"
             lines += textwrap.wrap(said, 80, subsequent_indent=" " * 20, break_on_hyphens=False)
     return "\n".join(lines)
 

@@ -1,6 +1,7 @@
 """`geosd evaluate FOLDER`: any checkpoint as a study evaluates it."""
 
 import csv
+import re
 from collections import defaultdict
 from statistics import fmean
 
@@ -87,11 +88,32 @@ def test_a_folder_without_a_whole_checkpoint_says_how_to_have_one(evaluated, tmp
         evaluated(tmp_path / "owner/name")
 
 
-def test_people_type_evaluate_and_jobs_of_a_study_name_a_variant(monkeypatch):
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("evaluate FOLDER --protocol quick", evaluate_folder),
+        ("evaluate FOLDER --out my--variant", evaluate_folder),
+        ("evaluate my--study --out out/--variant/--study", evaluate_folder),
+        ("evaluate FOLDER --model a--study --variant", evaluate_folder),
+        ("evaluate --help", evaluate_folder),
+        ("evaluate", evaluate_folder),
+        ("evaluate-run --help", evaluate_folder.evaluate),
+        ("evaluate-run --study s --variant pi_0", evaluate_folder.evaluate),
+        ("evaluate --study s --model m --variant pi_0", evaluate_folder.evaluate),
+        ("evaluate --study=s --variant=pi_0", evaluate_folder.evaluate),
+    ],
+)
+def test_people_type_evaluate_and_jobs_of_a_study_run_evaluate_run(monkeypatch, line, program):
     called = []
-    monkeypatch.setattr(command, "_called", lambda program, name, words: called.append(name))
-    for words in (["FOLDER", "--protocol", "quick"], ["--help"], ["--study=s", "--variant=pi_0"]):
-        monkeypatch.setattr("sys.argv", ["geosd", "evaluate", *words])
-        with pytest.raises(SystemExit):
-            command.main()
-    assert called == ["evaluate-folder", "evaluate-folder", "evaluate"]
+    monkeypatch.setattr(command, "_called", lambda function, name, words: called.append(function))
+    monkeypatch.setattr("sys.argv", ["geosd", *line.split()])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert called == [program.main]
+
+
+def test_the_rule_s_command_line_runs_its_program(root):
+    rule = (root / "workflow/rules/evaluate.smk").read_text(encoding="utf-8")
+    (line,) = re.findall(r"python -m geosd ([\w-]+ --study)", rule)
+    name, *words = line.split()
+    assert command.PROGRAMS[command.program_of(name, words)] == ("evaluate", "main")

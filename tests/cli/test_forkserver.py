@@ -221,16 +221,11 @@ def test_served_are_the_steps_that_import_torch() -> None:
         names += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
         return any(name.split(".")[0] in ("torch", "transformers") for name in names)
 
-    words = command.GROUPS["the jobs of a study, which `geosd run` starts"].split()
-    jobs = [word.partition("@")[0] for word in words]
+    jobs = command.GROUPS["the jobs of a study, which `geosd run` starts"]
     values = {"source": "search", "objective": "geosd"}
     heavy = {
         name
-        for name in jobs
-        if any(
-            imports_torch(file)
-            for file in code_of(name.replace("-", "_"), values)
-            if file.endswith(".py")
-        )
+        for name, (module, _) in jobs.items()
+        if any(imports_torch(file) for file in code_of(module, values) if file.endswith(".py"))
     }
     assert heavy == SERVED

@@ -79,8 +79,7 @@ def test_geosd_takes_the_words_of_each_command():
         assert name in [*command.PROGRAMS, "NAME", "--help"], name
         if not words or name in (*command.ALONE, "NAME") or words == ["--help"]:
             continue
-        name = "evaluate-folder" if name == "evaluate" else name
-        module, function = command.place(name)
+        module, function = command.PROGRAMS[name]
         program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
         taken = functools.wraps(program)(lambda *of, **named: None)
         tyro.cli(taken, args=words)  # SystemExit: with what is wrong

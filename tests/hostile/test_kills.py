@@ -33,7 +33,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.__main__ import PROGRAMS, place
+from geosd.__main__ import PROGRAMS, program_of
 from geosd.cli.capsule import METADATA, verify
 from geosd.cli.forkserver import PRELOADED
 from geosd.config import load, resolve, settings
@@ -90,7 +90,7 @@ BY_HAND = (
     "python -m geosd dvc-metrics --out metrics",
     "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
     "python -m geosd grade --in given/rows.jsonl --out graded.jsonl",
-    f"python -m geosd evaluate-folder base_models/{MODEL}/0 --protocol small --out evaluated",
+    f"python -m geosd evaluate base_models/{MODEL}/0 --protocol small --out evaluated",
     "python -m geosd accept --study rates",
 )
 LATE = ("dvc.repo", "fontTools.subset", "markdown_it", "typeguard")
@@ -125,7 +125,7 @@ class Command:
     def program(self) -> str:
         """Its name, `geosd NAME`, or its module or file."""
         words = self.words[2:] if self.words[1] == "-m" else self.words[1:]
-        return " ".join(words[:2]) if words[0] == "geosd" else words[0]
+        return f"geosd {program_of(words[1], words[2:])}" if words[0] == "geosd" else words[0]
 
 
 def programs() -> set[str]:
@@ -338,7 +338,7 @@ def finished(tmp_path_factory):
         f"geosd.reporting.{path.stem}" for path in (ROOT / "src/geosd/reporting").glob("*.py")
     ]
     named = sorted(name.removeprefix("geosd ") for name in programs() if "geosd " in name)
-    modules = ["geosd.config", *(f"geosd.cli.{place(name)[0]}" for name in named)]
+    modules = ["geosd.config", *(f"geosd.cli.{PROGRAMS[name][0]}" for name in named)]
     for module in (*PRELOADED, *LATE, *sorted(reporting), *modules):  # not in each fork
         importlib.import_module(module)
     gc.freeze()  # or each fork would look through all of it
@@ -421,7 +421,7 @@ def test_a_program_killed_anywhere_ends_with_the_same_bytes(finished, capsys):
     for command in commands:
         of_program[command.program].append(command)
     drawn = [draw.choice(of_one) for of_one in of_program.values()]
-    keep_state = ("train", "base-model", "evaluate", "pool")
+    keep_state = ("train", "base-model", "evaluate-run", "pool")
     resumed = [of_program[f"geosd {name}"] for name in keep_state]
     drawn += [draw.choice(resumed[number % 4]) for number in range(RESUMED)]
     drawn += [draw.choice(commands) for _ in range(KILLS - len(drawn))]
