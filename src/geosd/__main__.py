@@ -40,7 +40,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "share": {
         "capsule": ("capsule", "main"),
-        "verify": ("capsule", "verify"),
+        "verify": ("verify", "main"),
         "publish": ("publish", "main"),
         "restore": ("publish", "restore"),
         "dvc-commit": ("publish", "dvc_commit"),

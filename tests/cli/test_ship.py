@@ -333,6 +333,6 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
 
 @pytest.mark.slow
 def test_a_capsule_is_checked_without_torch():
-    program = "import sys, geosd.cli.capsule; print({'torch', 'transformers'} & {*sys.modules})"
+    program = "import sys, geosd.cli.verify; print({'torch', 'transformers'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "set()\n", done.stderr

@@ -34,13 +34,14 @@ import pytest
 import yaml
 
 from geosd.__main__ import PROGRAMS, program_of
-from geosd.cli.capsule import METADATA, verify
 from geosd.cli.forkserver import PRELOADED
+from geosd.cli.verify import main as verify
 from geosd.config import load, resolve, settings
 from geosd.config.kept_weights import weight_readers
 from geosd.config.run_folders import RunFolders
 from geosd.files import DamagedFileError, write_text
 from geosd.problems.dataset_download import CatalogueEntry
+from geosd.provenance.crate import METADATA
 from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
 

@@ -1,12 +1,13 @@
 """The pages that a study, and all shipped studies, are read from."""
 
 import importlib.metadata
+from collections.abc import Iterable
 from pathlib import Path
 
 from geosd.cli.snakemake_runs import snakemake, write_provenance
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
-from geosd.config.run_folders import read_index
+from geosd.config.run_folders import RunRow, read_index
 from geosd.files import write_json, write_text
 from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import prove
@@ -24,6 +25,7 @@ APPENDIX = {
     "Snakemake's report: rules, provenance of each result, runtimes": "provenance.html",
 }
 """Pages beside the front page, by what each shows."""
+ENVIRONMENT = "environment.md"
 
 
 def environment(study: str, out: Path, runs: Path | None = None) -> None:
@@ -37,18 +39,19 @@ def environment(study: str, out: Path, runs: Path | None = None) -> None:
         DamagedManifestError: Names the manifest that is not whole.
     """
     prove([runs] if runs else [])
-    rows = read_index(runs) if runs else []
-    # Each folder once: two variants of the same settings are one run.
-    folders = {
-        folder: step
-        for step in ("base", "train", "evaluate")
-        for row in rows
-        if (folder := getattr(row, step))
-    }
-    made = [StepManifest(step, read_manifest(Path(folder))) for folder, step in folders.items()]
+    made = manifests_of_runs(read_index(runs) if runs else [])
     packages = importlib.metadata.distributions()
     installed = {package.metadata["Name"]: package.version for package in packages}
-    write_text(out / "environment.md", environment_markdown(made, installed, study))
+    write_text(out / ENVIRONMENT, environment_markdown(made, installed, study))
+
+
+def manifests_of_runs(rows: Iterable[RunRow]) -> list[StepManifest]:
+    """The manifests behind a study's runs: of each base model, training and evaluation once."""
+    rows, folders = list(rows), {}
+    for step in ("base", "train", "evaluate"):
+        # Each folder once: two variants of the same settings are one run.
+        folders |= {getattr(row, step): step for row in rows if getattr(row, step)}
+    return [StepManifest(step, read_manifest(Path(folder))) for folder, step in folders.items()]
 
 
 def front_page(

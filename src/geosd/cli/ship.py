@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from geosd.cli.claims import judge
-from geosd.config import load, resolve
+from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import DamagedFileError, write_text
 from geosd.provenance.manifest import MANIFEST as RUN_MANIFEST
@@ -59,12 +59,19 @@ def main(
 def write_shipped(study: str, tidy: Sequence[Path], folder: Path, params: Path) -> int:
     """Write all files of a shipped study, from its tidy files; how many outputs it has."""
     resolved = resolve(load(params), study)
-    known = [name for name in resolved.outputs if name == CLAIMS or name in output_specs()]
-    # As the manifest holds them: what is drawn now is what is drawn from it later.
-    outputs = json.loads(json.dumps({name: settings_of(name, resolved) for name in known}))
+    outputs = output_settings(resolved)
     shipping.ship_tidy_tables(tidy, folder)
     write_outputs(study, resolved.overlay.about, outputs, folder)
-    return len(known)
+    return len(outputs)
+
+
+def output_settings(study: Study) -> dict[str, dict[str, Any]]:
+    """The settings of each output of a study, as a shipped study's manifest holds them.
+
+    So what is drawn now is what is drawn from the manifest later.
+    """
+    known = [name for name in study.outputs if name == CLAIMS or name in output_specs()]
+    return json.loads(json.dumps({name: settings_of(name, study) for name in known}))
 
 
 def redraw(study: str, figures: Path = Path("figures")) -> None:

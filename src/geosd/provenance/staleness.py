@@ -70,12 +70,12 @@ def stale(
             reasons[result] = [
                 *_files("output", outputs, hashed),
                 *_files("input", manifest["inputs"], hashed),
-                *_settings(manifest["settings"], current.settings),
+                *changed_settings(manifest["settings"], current.settings),
                 *_code(manifest, current.code),
             ]
         elif former is not None:
             reasons[result] = [f"not made yet; {current.former} follows from other settings"]
-            reasons[result] += _settings(former["settings"], current.settings)
+            reasons[result] += changed_settings(former["settings"], current.settings)
     # Until nothing is added: what was made from something stale is stale, however far away.
     added = True
     while added:
@@ -118,7 +118,8 @@ def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]
             yield f"{kind} {name} has changed"
 
 
-def _settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def changed_settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Each setting that is not the recorded one, in words."""
     before, after = dict(dotted_items(recorded)), dict(dotted_items(json.loads(json.dumps(now))))
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key, ABSENT), after.get(key, ABSENT)

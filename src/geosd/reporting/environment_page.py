@@ -7,10 +7,12 @@ from functools import partial
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from geosd.provenance.machine_names import platform_without_kernel
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
 
 _filled = partial(fill, width=96)
+INSTALLED = "## Every package installed"
 
 
 class StepManifest(NamedTuple):
@@ -34,10 +36,17 @@ def environment_markdown(
         ]
     else:
         parts.append("No run enters what this study shows.")
-    parts += ["## Every package installed", _filled(SENTENCES["installed"])]
+    parts += [INSTALLED, _filled(SENTENCES["installed"])]
     lines = [["package", "version"], *([n, installed[n]] for n in sorted(installed, key=str.lower))]
     parts.append(markdown_table(lines, left=2))
     return "\n\n".join(parts) + "\n"
+
+
+def installed_packages(page: str) -> dict[str, str]:
+    """Every package installed, with its version, as an environment page lists them."""
+    _, _, listed = page.partition(f"\n{INSTALLED}\n")
+    rows = [line.split("|")[1:-1] for line in listed.splitlines() if line.startswith("| ")]
+    return {name.strip(): version.strip() for name, version in rows[1:]}
 
 
 def made_in_one_line(page: str) -> str:
@@ -89,7 +98,7 @@ def _machines(runs: Sequence[StepManifest]) -> str:
         counted = Counter(device["accelerators"])
         names = (f"{n} × {name}" if n > 1 else name for name, n in counted.items())
         numbers = (str(device["cpus"]), str(device.get("threads", MISSING)))
-        return device["platform"], ", ".join(names) or "none", *numbers
+        return platform_without_kernel(device), ", ".join(names) or "none", *numbers
 
     header = ["platform", "accelerators", "CPUs", "threads", "runs"]
     counts = Counter(machine(run.manifest["device"]) for run in runs).most_common()
