@@ -4,9 +4,10 @@
 
 Reads the scores that the study ships. A difference is that of avg@k in points, of a run and the
 reference's run of the same seed; the mean over the seeds of a base model (a draw) is one value.
-Intervals are Student's, of 95 %, over base models; over all models together they are of the mean
-of the models' means (`geosd.scores.statistics.contrast`). p is two-sided, with Holm's correction
-over the methods of a column. docs/miniature.md, "The main comparison", fixed all this beforehand.
+Intervals are Student's, of 95 %, over base models; over all models together each base model counts
+alike (`geosd.scores.statistics.effect_interval`, as in the ledger of claims). p is two-sided, with
+Holm's correction over the methods of a column. docs/miniature.md, "The main comparison", fixed all
+this beforehand.
 """
 
 from pathlib import Path
@@ -18,7 +19,7 @@ import tyro
 from geosd.problems.records import ID
 from geosd.reporting.tables import markdown_table
 from geosd.scores.score_table import OOD_AVERAGE
-from geosd.scores.statistics import Group, contrast, holm, replicate_means
+from geosd.scores.statistics import effect_interval, holm
 from geosd.scores.tidy import read_tidy, select_rows
 
 
@@ -40,7 +41,7 @@ def difference_table(scores: pd.DataFrame, reference: str) -> pd.DataFrame:
         models = list(dict.fromkeys(chosen["model"]))
         for column in [[model] for model in models] + [models] * (len(models) > 1):
             tests = {
-                method: contrast([_group(differences[method][m], len(column)) for m in column])
+                method: effect_interval([_of_model(differences[method][m]) for m in column])
                 for method in differences
             }
             p_values = holm([2 * min(test.p, 1 - test.p) for test in tests.values()])
@@ -51,10 +52,10 @@ def difference_table(scores: pd.DataFrame, reference: str) -> pd.DataFrame:
     return pd.DataFrame(cells).rename_axis("method").reset_index()
 
 
-def _group(differences: pd.Series, models: int) -> Group:
-    """The base models' means [seed, draw] as a part of the mean over models."""
+def _of_model(differences: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """Differences [seed, draw] of one model's runs, and the draw of each."""
     draws = pd.Series(differences.index.get_level_values("draw"), differences.index)
-    return Group.of(replicate_means(differences, draws) / models)
+    return differences, draws
 
 
 def main(study: Annotated[Path, tyro.conf.Positional], reference: str = "fwdkl") -> None:

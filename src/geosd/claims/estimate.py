@@ -16,7 +16,7 @@ from geosd.claims import published
 from geosd.claims.claim import Comparison, Quantity
 from geosd.claims.evidence import ONE_RATE, Evidence, MissingDataError
 from geosd.scores.score_table import OOD_AVERAGE
-from geosd.scores.statistics import ContrastResult, Group, contrast, replicate_means
+from geosd.scores.statistics import ContrastResult, Group, base_model_values, contrast
 
 Terms = Sequence[tuple[float, Quantity, pd.Series]]
 
@@ -69,10 +69,9 @@ def estimate(comparison: Comparison, evidence: Evidence, models: Sequence[str]) 
         for model in models
     }
     sums = [total for model in models for total in _paired_sums(terms[model], evidence, model)]
-    if len(models) == 1:
-        units = [replicate_means(values, replicates) for values, replicates in sums]
-    else:
-        units = [pd.concat([values.groupby(replicates).mean() for values, replicates in sums])]
+    # On one judged model each sum is a sample of its own: a ladder's sizes are independent.
+    samples = [[each] for each in sums] if len(models) == 1 else [sums]
+    units = [base_model_values(sample) for sample in samples]
     sides = range(len(comparison.sides))
     counts = [sum(len(of_model[side][2]) for of_model in terms.values()) for side in sides]
     return Estimate(

@@ -1,6 +1,7 @@
 """The ledger of the paper's claims as files, claims.md and claims.csv, and in one sentence."""
 
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ DECIMALS = {"points": 1, "rad": 3, "norm": 3}
 """How effects are printed, by unit."""
 MARKS = dict(zip(WORDS, "✓✗?–", strict=True))
 """What stands for a word where a claim has a cell for each model."""
+USUAL = 0.95
+"""The confidence of an interval that does not say its own."""
 NO_WORDS = "This study is not meant to judge the paper's claims"
 """Why a ledger has estimates alone; `verdicts` of the study in params.yaml says so."""
 
@@ -97,25 +100,53 @@ def claims_by_model(rows: pd.DataFrame) -> str:
     The word is that of the row over all models, or the one that all models have.
     """
     judged, models = NOT_JUDGED not in set(rows["word"]), list(rows["model"].unique())
-    lines = [["word", "claim", *(models if len(models) > 1 else ["effect"]), "paper", "n"]]
+    effects = models if len(models) > 1 else ["effect"]
+    lines = [["word", "claim", "quantity", *effects, "paper", "n"]]
     for _, of_claim in rows.groupby("claim", sort=False):
         cells = {row["model"]: row for row in of_claim.to_dict("records")}
         first, words = next(iter(cells.values())), set(of_claim["word"])
         alone = first["model"] == ALL_MODELS or len(words) == 1
-        effects = [_effect_cell(cells.get(m), judged and len(models) > 1) for m in models]
+        quantity = quantity_words(first)
+        marked = judged and len(models) > 1
+        effects = [_effect_cell(cells.get(model), marked, quantity) for model in models]
         word = first["word"] if alone else "by model"
-        lines.append([word, first["statement"], *effects, paper_words(first), _runs(first)])
+        numbers = [*effects, paper_words(first), _runs(first)]
+        lines.append([word, first["statement"], quantity, *numbers])
     table = lines if judged else [line[1:] for line in lines]
     note = f"Model: {models[0]}.\n\n" if len(models) == 1 else ""
-    return note + markdown_table(table, left=1 + judged)
+    return note + markdown_table(table, left=2 + judged)
 
 
-def _effect_cell(row: Mapping[str, Any] | None, marked: bool) -> str:
-    """An effect with its interval, the mark of its word before it if asked."""
+def _effect_cell(row: Mapping[str, Any] | None, marked: bool, quantity: str) -> str:
+    """An effect with its interval, the mark of its word before it if asked.
+
+    Where it is of another quantity than the row's, that stands behind it.
+    """
     if row is None or row["word"] == "not exercised":
         return MISSING
     effect = " ".join(words for words in interval_words(row) if words != MISSING)
+    if (own := quantity_words(row)) != quantity:
+        effect = f"{effect} ({own})"
     return f"{MARKS[row['word']]} {effect}" if marked else effect
+
+
+_COMPARED = re.compile(r" (?:>|<|within \+-) ?[-+.\de]+(?:, (?P<shared>.*))?$")
+"""The end of a comparison in words (`geosd.claims.claim.Comparison`): what it is compared with."""
+_AXES = {"ood_avg": "OOD", "id": "ID"}
+
+
+def quantity_words(row: Mapping[str, Any]) -> str:
+    """What the effect of a row of a ledger is a value of, as `OOD pass@k: geosd - fwdkl`."""
+    comparison = str(row["comparison"])
+    end = _COMPARED.search(comparison)
+    if end is None or not end["shared"]:
+        return comparison[: end.start()] if end else comparison
+    shared = end["shared"]
+    metric, _, benchmark = shared.partition(" of ")
+    benchmark, over, baseline = benchmark.partition(" over ")
+    if benchmark in _AXES:
+        shared = f"{_AXES[benchmark]} {metric}{over}{baseline}"
+    return f"{shared}: {comparison[: end.start()]}"
 
 
 def counts_in_words(ledger: pd.DataFrame) -> str:
@@ -161,7 +192,7 @@ def finding_in_words(ledger: pd.DataFrame) -> str:
         first, words = rows.iloc[0].to_dict(), ""
         if NOT_JUDGED not in set(rows["word"]):
             words = f"Of this study's claims {_counted(rows)}; the first, {first['word']}: "
-        words += f"{first['statement']}, {_effect(first)}"
+        words += f"{first['statement']}, {_effect(first)} ({quantity_words(first)})"
         papers = [number for number in [paper_words(first)] if number != MISSING]
     else:
         return ""
@@ -194,7 +225,9 @@ def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
     """Effect and interval of a row of a ledger as printed.
 
     They have the decimals of their unit, and more where these would not show on which side of a
-    margin, or of the paper's number, an end of the interval lies: what is printed decides.
+    margin, or of the paper's number, an end of the interval lies: what is printed decides. Behind
+    an interval stands its confidence where that is another than 95 %: one effect has one interval
+    of a confidence.
     """
     names = ("effect", "low", "high", "claimed_from", "claimed_to", "paper_effect")
     effect, low, high, *bounds = (_number(row[name]) for name in names)
@@ -209,7 +242,11 @@ def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
     ):
         decimals += 1
     form = f"+z.{decimals}f"
-    return format(effect, form), f"[{format(low, form)}, {format(high, form)}]"
+    ends = f"[{format(low, form)}, {format(high, form)}]"
+    confidence = _number(row.get("confidence", ""))
+    if math.isnan(confidence) or math.isclose(confidence, USUAL):
+        return format(effect, form), ends
+    return format(effect, form), f"{ends} at {100 * confidence:.4g} %"
 
 
 def _number(cell: Any) -> float:

@@ -9,7 +9,7 @@ from geosd.reporting.method_style import method
 from geosd.reporting.sentences import accuracy_name, number_of_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
 from geosd.scores.score_table import scores_by_seed
-from geosd.scores.statistics import Group, contrast
+from geosd.scores.statistics import Group, effect_interval
 
 
 def mean_cell(runs: pd.Series, form: str = ".1f") -> Cell:
@@ -40,12 +40,17 @@ def change_cell(value: float | None, reference: float | None) -> Cell:
     return Cell(value - reference, form="+.1f")
 
 
-def paired_change_cell(runs: pd.Series, reference: pd.Series, form: str = ".1f") -> Cell:
-    """A cell of the mean change over pairs of equal seed, ± half of Student's 95 % interval."""
+def paired_change_cell(
+    runs: pd.Series, reference: pd.Series, draws: pd.Series, form: str = ".1f"
+) -> Cell:
+    """A cell of the mean change over pairs of equal seed, ± half of Student's 95 % interval.
+
+    `draws` has the draw of the base model that each seed starts from.
+    """
     pairs = (runs - reference).dropna()
     if pairs.empty:
         return Cell(None)
-    test = contrast([Group.of(pairs)])
+    test = effect_interval([(pairs, draws.reindex(pairs.index))])
     return Cell(test.difference, test.high - test.difference, f"+{form}")
 
 

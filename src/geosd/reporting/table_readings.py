@@ -13,8 +13,9 @@ from geosd.reporting.method_tables import (
     paired_note,
 )
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
 from geosd.scores.step_log_tables import DRIFT, final_drift
+from geosd.scores.tidy import select_rows
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD avg.", DRIFT: "d_FR to π₀"}
 
@@ -72,7 +73,8 @@ def _cells(
         form = ".3f" if key == DRIFT else ".1f"
         cells[f"{model}.{key}"] = mean_cell(runs, form)
         if name != variant:
-            cells[f"{model}.{key}.delta"] = paired_change_cell(runs, chosen, form)
+            draws = replicates_by_seed(select_rows(scores, model=model))
+            cells[f"{model}.{key}.delta"] = paired_change_cell(runs, chosen, draws, form)
     return cells
 
 

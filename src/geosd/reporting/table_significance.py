@@ -10,7 +10,7 @@ from geosd.reporting.method_style import ABLATION, method, ordered
 from geosd.reporting.sentences import accuracy_name
 from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.score_table import OOD_AVERAGE, replicates_by_seed, scores_by_seed
-from geosd.scores.statistics import Group, contrast, holm, replicate_means, welch
+from geosd.scores.statistics import Group, effect_interval, holm, welch
 from geosd.scores.tidy import select_rows
 
 QUANTITIES = {  # heading and format
@@ -48,14 +48,16 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
             test = welch(geosd, rivals[best])
             leads = (runs["geosd"] - runs[best]).dropna()
             draws = replicates_by_seed(select_rows(scores, model=model)).reindex(leads.index)
+            lead = effect_interval([(leads, draws)])
             tests[model] = {
                 "runs": min(geosd.n, rivals[best].n),
                 "geosd": geosd.mean,
                 "baseline": best,
                 "baseline_mean": rivals[best].mean,
-                **{key: getattr(test, key) for key in ("difference", "low", "high", "g")},
+                **{key: getattr(lead, key) for key in ("difference", "low", "high")},
+                "g": test.g,
                 "p_holm": test.p,
-                "p_paired": contrast([Group.of(replicate_means(leads, draws))]).p,
+                "p_paired": lead.p,
             }
     for key in ("p_holm", "p_paired"):
         for row, p in zip(tests.values(), holm([t[key] for t in tests.values()]), strict=True):
@@ -69,10 +71,11 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
             rows.append(_row(f"paper: {family}", "paper", {"runs": published["n"], **printed}))
     note = (
         f"Average OOD accuracy ({accuracy_name(scores)}); Δ is GeoSD's lead over the strongest"
-        " baseline with its 95% interval; one-sided Welch t-test as in the paper, and the t-test of"
-        " differences within a seed, each Holm-corrected over the models. The run is the unit, and"
-        " of the paired test the draw of the base model where there are several. An empty entry"
-        " cannot be estimated: a single run, or no variance."
+        " baseline with its 95% interval, of differences within a seed; the unit is the draw of the"
+        " base model where there are several, else the run. p: the one-sided Welch t-test as in the"
+        " paper, over runs, and the t-test of the differences, each Holm-corrected over the models."
+        " The paper's interval is Welch's. An empty entry cannot be estimated: a single run, or no"
+        " variance."
     )
     title = "GeoSD against the strongest baseline"
     columns = tuple(Column(key, heading) for key, (heading, _) in QUANTITIES.items())

@@ -13,8 +13,9 @@ from geosd.reporting.method_tables import (
 )
 from geosd.reporting.run_accuracies import SweepPoints
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, scores_by_seed
+from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
 from geosd.scores.step_log_tables import DRIFT, final_drift
+from geosd.scores.tidy import select_rows
 
 BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
 LIVE = "live"
@@ -87,11 +88,13 @@ def _cells(
 ) -> dict[str, Cell]:
     """Accuracies and drift with the live teacher, and the changes that the others make."""
     cells = {f"{model}.{LIVE}.{DRIFT}": mean_cell(final_drift(drift, model, live), ".3f")}
+    draws = replicates_by_seed(select_rows(scores, model=model))
     for key in BENCHMARKS:
         chosen = scores_by_seed(scores, model, live, key)
         cells[f"{model}.{LIVE}.{key}"] = mean_cell(chosen)
         for teacher, run in others.items():
             if run is not None:
-                changed = paired_change_cell(scores_by_seed(scores, model, run, key), chosen)
+                runs = scores_by_seed(scores, model, run, key)
+                changed = paired_change_cell(runs, chosen, draws)
                 cells[f"{model}.{teacher}.{key}.delta"] = changed
     return cells

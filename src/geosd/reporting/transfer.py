@@ -12,7 +12,7 @@ from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import Group, contrast, holm, independent_values
+from geosd.scores.statistics import effect_interval, holm, independent_values
 from geosd.scores.transfer import crossing_interval, paired_differences
 
 REFERENCE = "fwdkl"
@@ -64,7 +64,8 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
         for benchmark, label in LABELS.items():
             by_setting = own.pivot(index="seed", columns="setting", values=benchmark)
             for setting, values in by_setting.items():
-                test = contrast([Group.of(values)])
+                draws = pd.Series(values.index, values.index)  # one run of each
+                test = effect_interval([(values, draws)])
                 half = test.high - test.difference
                 of_variant[f"{label} {setting:g}"] = Cell(test.difference, half, "+.1f")
             if benchmark == OOD_AVERAGE and len(settings) > 1:

@@ -178,6 +178,32 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
+def base_model_values(
+    models: Sequence[tuple[pd.Series, pd.Series]],
+) -> pd.Series:
+    """The independent values behind an effect: what its mean and its interval are taken over.
+
+    This is the one place that says what the unit of an effect is, so that an effect has one
+    interval, wherever it is printed. An effect is a value of each run: a gain, or a difference of
+    two runs of one seed. On one model these are `replicate_means`. On several together every base
+    model, a draw of a model, has one value, the mean over its runs, and all count alike.
+
+    Args:
+        models: Of each model a value for each run, and the draw that the run starts from, both
+            indexed by seed.
+    """
+    if len(models) == 1:
+        return replicate_means(*models[0])
+    return pd.concat([values.groupby(draws).mean() for values, draws in models])
+
+
+def effect_interval(
+    models: Sequence[tuple[pd.Series, pd.Series]], confidence: float = 0.95
+) -> ContrastResult:
+    """An effect with Student's interval over its `base_model_values`; runs as they are there."""
+    return contrast([Group.of(base_model_values(models))], confidence)
+
+
 def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
     """Means over the runs of each pretraining replicate, or the runs where all are of one.
 

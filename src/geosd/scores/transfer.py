@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geosd.scores.statistics import Group, contrast, holm
+from geosd.scores.statistics import effect_interval, holm
 
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
@@ -50,6 +50,7 @@ def paired_differences(gains: pd.DataFrame, reference: str) -> pd.DataFrame:
     """
     by_seed = gains.pivot(index="seed", columns="variant", values="gain")
     differences = by_seed.drop(columns=reference).sub(by_seed[reference], axis="index")
-    tests = [contrast([Group.of(differences[name])]) for name in differences]
+    draws = pd.Series(differences.index, differences.index)  # one run of each
+    tests = [effect_interval([(differences[name], draws)]) for name in differences]
     table = pd.DataFrame(tests, index=differences.columns)[["difference", "low", "high"]]
     return table.assign(p=holm([2 * min(test.p, 1 - test.p) for test in tests]))
