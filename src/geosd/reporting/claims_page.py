@@ -111,7 +111,7 @@ def claims_by_model(rows: pd.DataFrame) -> str:
         effects = [_effect_cell(cells.get(model), marked, quantity) for model in models]
         word = first["word"] if alone else "by model"
         numbers = [*effects, paper_words(first), _runs(first)]
-        lines.append([word, first["statement"], quantity, *numbers])
+        lines.append([word, first["statement"], quantity or MISSING, *numbers])
     table = lines if judged else [line[1:] for line in lines]
     note = f"Model: {models[0]}.\n\n" if len(models) == 1 else ""
     return note + markdown_table(table, left=2 + judged)
@@ -180,6 +180,7 @@ def finding_in_words(ledger: pd.DataFrame) -> str:
     special = rows[rows["designed_for"] != "main"]
     rows = special if len(special) and rows["study"].nunique() == 1 else rows
     gains = [rows[rows["claim"] == f"geosd-{at}-gain"].to_dict("records") for at in ("id", "ood")]
+    quantity = ""
     if all(gains):
         changes = []
         for (row, *_), where in zip(gains, ("in", "out of"), strict=True):
@@ -192,7 +193,8 @@ def finding_in_words(ledger: pd.DataFrame) -> str:
         first, words = rows.iloc[0].to_dict(), ""
         if NOT_JUDGED not in set(rows["word"]):
             words = f"Of this study's claims {_counted(rows)}; the first, {first['word']}: "
-        words += f"{first['statement']}, {_effect(first)} ({quantity_words(first)})"
+        words += f"{first['statement']}, {_effect(first)}"
+        quantity = f"{quantity_words(first)}; "
         papers = [number for number in [paper_words(first)] if number != MISSING]
     else:
         return ""
@@ -200,7 +202,7 @@ def finding_in_words(ledger: pd.DataFrame) -> str:
     bases = "" if units in (first["n_a"], first["n_b"]) else f" on {units} base models"
     where = "" if first["model"] == ALL_MODELS else f", {first['model']}"
     beside = f"; the paper: {' and '.join(papers)}" if papers else ""
-    return f"{words} ({first['n_a']} runs{bases}{where}{beside})."
+    return f"{words} ({quantity}{first['n_a']} runs{bases}{where}{beside})."
 
 
 def _effect(row: Mapping[str, Any]) -> str:
