@@ -10,11 +10,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from geosd.claims.claim import near
 from geosd.claims.computed_costs import computed_costs
 from geosd.claims.evidence import Evidence
 from geosd.claims.finding import ALL_MODELS, COSTS, NOT_JUDGED, WORDS, Finding, without_words
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
+from geosd.claims.metrics import ID, accuracy, drift, drift_at, gain, pass_at_k
 from geosd.costs.update_operations import UpdateSize
 from geosd.reporting.claims_forest import COLOURS, LARGE_MARGIN, plot_forest
 from geosd.reporting.claims_page import (
@@ -24,6 +26,7 @@ from geosd.reporting.claims_page import (
     interval_words,
     ledger_frame,
     ledger_markdown,
+    quantity_words,
     write_ledger,
 )
 from geosd.scores.tidy import COLUMNS
@@ -86,9 +89,11 @@ def two_models(make):
 def test_a_claim_has_one_row_with_a_column_a_model_the_one_over_all_first(two_models):
     assert [f.model for f in two_models] == [ALL_MODELS, "mini-qwen3", "mini-olmo3"]
     head, _, row = map(cells, claims_by_model(ledger_frame(two_models)).splitlines())
-    assert head == ["word", "claim", ALL_MODELS, "mini-qwen3", "mini-olmo3", "paper", "n"]
+    columns = ["word", "claim", "quantity", ALL_MODELS, "mini-qwen3", "mini-olmo3", "paper", "n"]
+    assert head == columns
     assert row[:2] == [two_models[0].word, "GeoSD raises ID accuracy above the base model"]
-    for finding, cell in zip(two_models, row[2:5], strict=True):
+    assert row[2] == "ID avg@k: geosd - pi_0"
+    for finding, cell in zip(two_models, row[3:6], strict=True):
         assert cell.startswith(
             {"agrees": "✓", "opposite": "✗", "too small to tell": "?"}[finding.word]
         )
@@ -198,7 +203,7 @@ def test_a_study_that_is_not_meant_for_it_has_the_estimates_alone(make):
     printed = {cell.strip(" *") for row in rows for cell in row.split("|")}
     assert not {"agrees", "opposite", "too small to tell"} & printed and "✓" not in text
     head = text.split("## The other claims")[1].split("\n| claim ")[1].splitlines()[0]
-    assert cells("claim " + head) == ["claim", "effect", "paper", "n"]
+    assert cells("claim " + head) == ["claim", "quantity", "effect", "paper", "n"]
     assert set(ledger_frame(found)["word"]) == {"not exercised", NOT_JUDGED}
 
 
@@ -224,6 +229,49 @@ def test_an_interval_has_the_decimals_that_show_what_it_decides():
     assert interval_words({**row, "effect": -0.02, "low": -0.5, "high": 0.4})[0] == "+0.0"
     near = {**row, "paper_effect": 2.0, "effect": 1.0, "low": 0.14, "high": 1.96}
     assert interval_words(near) == ("+1.00", "[+0.14, +1.96]")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "words"),
+    [
+        (0.95, ""),
+        ("0.95", ""),
+        (math.nan, ""),
+        (1 - 0.05 / 8, " at 99.38 %"),
+        (0.975, " at 97.5 %"),
+    ],
+)
+def test_an_interval_says_its_confidence_where_it_is_not_the_usual_one(confidence, words):
+    row = {"unit": "points", "claimed_from": -9.0, "claimed_to": math.inf, "paper_effect": math.nan}
+    row |= {"effect": 1.0, "low": 0.14, "high": 2.0, "confidence": confidence}
+    assert interval_words(row) == ("+1.0", f"[+0.1, +2.0]{words}")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "words"),
+    [
+        (accuracy("geosd") > accuracy("pi_0"), "OOD avg@k: geosd - pi_0"),
+        (pass_at_k("geosd_no_prox") < pass_at_k("geosd"), "OOD pass@k: geosd_no_prox - geosd"),
+        (accuracy("geosd", ID) > accuracy("jsd", ID) - 1.7, "ID avg@k: geosd - jsd"),
+        (gain("geosd") > 3.5, "OOD avg@k over pi_0: geosd"),
+        (near(accuracy("jsd"), accuracy("pi_0"), within=2.5), "OOD avg@k: jsd - pi_0"),
+        (drift("geosd") < drift("fwdkl"), "drift/pi_0: geosd - fwdkl"),
+        (accuracy("geosd", ID) > accuracy("geosd"), "avg@k: geosd (id) - geosd (ood_avg)"),
+        (
+            drift_at("geosd", 1.0) < 1.5 * drift_at("geosd", 0.5),
+            "drift_path: geosd (at 1) - 1.5 x geosd (at 0.5)",
+        ),
+    ],
+)
+def test_a_row_names_its_quantity(comparison, words):
+    assert quantity_words({"comparison": str(comparison)}) == words
+
+
+def test_a_cell_of_another_quantity_than_its_row_names_its_own(two_models):
+    rows = ledger_frame(two_models)
+    rows.loc[2, "comparison"] = "geosd - pi_0 > 0, avg@k of hmmt"
+    *_, row = map(cells, claims_by_model(rows).splitlines())
+    assert row[5].endswith(" (avg@k of hmmt: geosd - pi_0)") and "(" not in row[3] + row[4]
 
 
 def test_lines_fit_a_terminal_and_tables_are_aligned(make):

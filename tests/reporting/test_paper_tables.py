@@ -207,9 +207,10 @@ def test_significance_is_paired_over_draws_of_the_base_model(make):
     means = average.groupby(["variant", "draw"])["value"].mean()
     expected = stats.ttest_rel(means["geosd"], means[best], alternative="greater").pvalue
     assert drawn_row.cells[-1].value == pytest.approx(expected)
-    assert [cell.value for cell in drawn_row.cells[:-1]] == [
-        cell.value for cell in undrawn_row.cells[:-1]
-    ]
+    ends = stats.ttest_rel(means["geosd"], means[best]).confidence_interval()
+    assert [cell.value for cell in drawn_row.cells[5:7]] == pytest.approx([*ends])
+    same = [i for i, _ in enumerate(drawn_row.cells[:-1]) if i not in (5, 6)]
+    assert [drawn_row.cells[i].value for i in same] == [undrawn_row.cells[i].value for i in same]
 
 
 def test_significance_is_corrected_over_the_models(make):

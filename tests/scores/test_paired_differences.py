@@ -9,6 +9,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from geosd.claims.claim import Claim
+from geosd.claims.evidence import Evidence
+from geosd.claims.finding import ALL_MODELS
+from geosd.claims.judging import judge_claims
+from geosd.claims.metrics import accuracy
+
 PROGRAM = Path(__file__).parents[2] / "analysis/paired_differences.py"
 difference_table = runpy.run_path(str(PROGRAM))["difference_table"]
 
@@ -42,8 +48,27 @@ def test_differences_are_paired_by_run_and_their_unit_is_the_draw():
         expected = pytest.approx([each.mean(), *interval], abs=0.051)
         assert numbers(table.loc["geosd", f"{model} ID"]) == expected
         assert table.loc["geosd", f"{model} OOD"] == table.loc["geosd", f"{model} ID"], "paired"
-    mean = np.mean([each.mean() for each in of_draws.values()])
-    assert numbers(table.loc["geosd", "all ID"])[0] == pytest.approx(mean, abs=0.051)
+    every = np.concatenate([*of_draws.values()])  # each base model counts alike, as in the ledger
+    interval = stats.ttest_1samp(every, 0).confidence_interval()
+    expected = pytest.approx([every.mean(), *interval], abs=0.051)
+    assert numbers(table.loc["geosd", "all ID"]) == expected
+
+
+def test_the_ledger_has_the_same_interval():
+    rng = np.random.default_rng(1)
+    values = {
+        (m, v): rng.normal(50, 9, 8) + 7 * i
+        for i, m in enumerate("ab")
+        for v in ("pi_0", "fwdkl", "geosd")
+    }
+    rows = scores(values)
+    table = difference_table(rows, "fwdkl").set_index("method")
+    claim = Claim("x", "x", "x", "x", "main", holds=[accuracy("geosd") > accuracy("fwdkl")])
+    found = {f.model: f for f in judge_claims([claim], Evidence(rows))}
+    for column, model in (("all OOD", ALL_MODELS), ("a OOD", "a"), ("b OOD", "b")):
+        of = found[model]
+        expected = f"{of.effect:+.1f} [{of.low:+.1f}, {of.high:+.1f}]"
+        assert table.loc["geosd", column].rstrip("*") == expected
 
 
 def test_a_reference_without_scores_is_refused():
