@@ -50,8 +50,9 @@ class Parts(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def test_a_page_can_be_heard_and_walked_by_keys(script, root):
+def test_a_page_can_be_heard_and_walked_by_keys(script, root, monkeypatch):
     """On the shipped ledger: roles, scopes, names, and links that lead somewhere."""
+    monkeypatch.chdir(root)
     source = root / "figures/miniature/claims.md"
     page = script("page").markdown_page(source.read_text(), source.parent, "../report.html")
     parts = Parts(page)
@@ -68,7 +69,8 @@ def test_a_page_can_be_heard_and_walked_by_keys(script, root):
     assert ":focus-visible" in style and "table { display" not in style
 
 
-def test_the_verdict_is_the_first_column_and_the_claim_a_sentence(script, root):
+def test_the_verdict_is_the_first_column_and_the_claim_a_sentence(script, root, monkeypatch):
+    monkeypatch.chdir(root)
     source = root / "figures/miniature/claims.md"
     page = script("page").markdown_page(source.read_text(), source.parent)
     rows = re.findall(r"<tr>\n<td[^>]*>([^<]*)</td>\n<td[^>]*>([^<]*)</td>", page)
@@ -127,21 +129,88 @@ def test_snakemakes_template_still_writes_the_two_messages_that_are_known():
         assert (folder / path).read_text(encoding="utf-8").count(text) == 1, path
 
 
-def test_a_page_has_its_pictures_in_it(script, tmp_path):
-    (tmp_path / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="336.0pt"/>')
-    html = script("page").markdown_page("A ![title](a.svg) and [a file](b.csv)\n", tmp_path)
+@pytest.fixture
+def figures(tmp_path, monkeypatch):
+    """The folder of figures of a project in which a page is made."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    return folder
+
+
+def test_a_page_has_its_pictures_in_it(script, figures):
+    (figures / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="336.0pt"/>')
+    html = script("page").markdown_page("A ![title](a.svg) and [a file](b.csv)\n", figures)
     ((kind, data, rest),) = re.findall(r'<img src="data:([^;]+);base64,([^"]+)" ([^>]*)>', html)
-    assert (kind, base64.b64decode(data)) == ("image/svg+xml", (tmp_path / "a.svg").read_bytes())
+    assert (kind, base64.b64decode(data)) == ("image/svg+xml", (figures / "a.svg").read_bytes())
     assert 'alt="title" width="700" class="wide"' in rest
     assert '<a href="b.csv">' in html
 
 
-def test_a_picture_alone_stands_on_a_card_and_headings_have_the_anchors_of_links(script, tmp_path):
-    (tmp_path / "a.svg").write_text('<svg width="5pt"/>')
+def test_a_picture_alone_stands_on_a_card_and_headings_have_the_anchors_of_links(script, figures):
+    (figures / "a.svg").write_text('<svg width="5pt"/>')
     text = "# The paper's claims\n\n[to](#the-papers-claims)\n\n![title](a.svg)\n"
-    html = script("page").markdown_page(text, tmp_path)
+    html = script("page").markdown_page(text, figures)
     assert '<p class="picture"><img' in html
     assert html.count('class="picture"') == 1 and "wide" not in html.partition("</style>")[2]
     assert (
         '<h1 id="the-papers-claims">' in html and "<title>The paper&#x27;s claims</title>" in html
     )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "../../../private.svg",  # outside the project
+        "../../notes.svg",  # in it, but no figure
+        "../../figures/notes.txt",
+        "../../figures/link.svg",  # a link that leads out
+        "../../figures/quick/../../../private.svg",
+        "../../figures/missing.svg",
+        "%2e%2e/%2e%2e/notes.svg",
+        "data:image/png;base64,AAAA",
+    ],
+)
+def test_no_other_file_than_a_figure_reaches_a_page(script, figures, source):
+    project = figures.parent
+    private = project.parent / "private.svg"
+    for path in (private, project / "notes.svg", figures / "notes.txt"):
+        path.write_text("<svg>private</svg>")
+    (figures / "link.svg").symlink_to(private)
+    (figures / "quick").mkdir()
+    page = script("page")
+    folder = Path("results/quick")
+    with pytest.raises(page.PictureError, match="(?s)picture .*\nHint: .*below figures/ alone"):
+        page.markdown_page(f"About ![h]({source}).", folder)
+
+
+def test_a_refused_picture_ends_the_program_with_two_lines(figures, root):
+    (figures.parent / "a.md").write_text("![h](b.txt)")
+    command = [sys.executable, root / "workflow/scripts/page.py", "a.md", "a.html"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["b.txt", "Hint"]
+    assert not Path("a.html").exists()
+
+
+@pytest.mark.parametrize("source", ["http://example.invalid/x.png", "//example.invalid/x.svg"])
+def test_a_picture_of_the_web_becomes_a_link(script, figures, source):
+    html = script("page").markdown_page(f"About ![an i](<{source}>).", Path("results/quick"))
+    assert f'<a href="{source}">an i</a>' in html and "<img" not in html
+
+
+def test_where_results_and_figures_are_links_the_projects_own_pictures_are_shown(
+    script, tmp_path, monkeypatch
+):
+    project, disk = tmp_path / "project", tmp_path / "disk/user"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    for name in ("results", "figures"):
+        (disk / name / "quick").mkdir(parents=True)
+        (project / name).symlink_to(disk / name)
+    (disk / "figures/quick/f.svg").write_text("<svg>this</svg>")
+    (tmp_path / "figures/quick").mkdir(parents=True)
+    (tmp_path / "figures/quick/f.svg").write_text("<svg>of another project</svg>")
+    html = script("page").markdown_page("![f](../../figures/quick/f.svg)", Path("results/quick"))
+    (data,) = re.findall('base64,([^"]+)', html)
+    assert base64.b64decode(data) == b"<svg>this</svg>"

@@ -4,11 +4,12 @@ BACK is the page that this one belongs to, from its folder; a link at the top le
 """
 
 import base64
-import mimetypes
+import os
 import re
 import sys
 from html import escape
 from pathlib import Path
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -22,13 +23,20 @@ STYLE = Path(__file__).parents[1] / "report/page.css"
 COLOURED_WORDS = {"agrees": "agrees", "✓": "agrees", "opposite": "opposite", "✗": "opposite"}
 PIXELS_A_POINT = 150 / 72
 NARROW = 640  # pixels; a wider picture is moved sideways on a telephone, or no letter can be read
+FIGURES = Path("figures")  # of the project, whose root is the working directory
+PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}  # what a page may show, by ending
+WEB = re.compile(r"([a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)  # how an address of the web begins
 LONGEST_NUMBER = 32  # characters; a longer cell holds words, which may be broken into lines
 
 
 def markdown_page(markdown: str, folder: Path = Path(), back: str = "") -> str:
     """A whole HTML page with the Markdown in it; HTML inside the Markdown is shown as text.
 
-    Pictures, whose paths are from `folder`, are put into the page: it needs no other file.
+    Pictures, whose paths are from `folder`, are put into the page: it needs no other file. A
+    picture of the web becomes a link.
+
+    Raises:
+        PictureError: A picture is none of the project's figures, or is not there.
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown)
@@ -45,7 +53,7 @@ def html_page(body: str, title: str = "GeoSD", back: str = "") -> str:
     """A whole HTML page of the report with its style, and the way to its contents and back."""
     narrow = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     named = f"<title>{escape(title)}</title>"
-    head = f'<meta charset="utf-8">{narrow}{named}<style>{STYLE.read_text()}</style>'
+    head = f'<meta charset="utf-8">{narrow}{named}<style>{STYLE.read_text(encoding="utf-8")}</style>'
     ways = '<a class="skip" href="#main">Skip to the contents</a>'
     if back:  # inside Snakemake's report the page is data, from where no relative link leads
         ways += f'<nav><a href="{escape(back)}">Back to the study</a></nav>'
@@ -80,26 +88,64 @@ def name_headings(tokens: list[Token]) -> list[str]:
     return titles
 
 
+class PictureError(ValueError):
+    """A picture that a page must not or cannot show; names the picture, and what is allowed."""
+
+
 def put_pictures_in(tokens: list[Token], folder: Path) -> None:
     """Put the bytes of each picture where its path, from a folder, stands, on a card of its own.
 
     An SVG has 150 pixels an inch: letters of a figure are as large as those of the page then.
     """
     for paragraph, token in zip(tokens, tokens[1:], strict=False):
-        for picture in token.children or ():
+        children = token.children or []
+        for place, picture in enumerate(children):
             if picture.type != "image":
                 continue
-            path = folder / str(picture.attrs["src"])
-            kind, _ = mimetypes.guess_type(path.name)
+            source = str(picture.attrs["src"])
+            if WEB.match(source):
+                children[place] = _link_to_picture(picture, source)
+                continue
+            path = picture_file(source, folder)
             data = path.read_bytes()
             if points := re.search(rb'<svg[^>]* width="([\d.]+)pt"', data):
                 width = int(float(points[1]) * PIXELS_A_POINT)
                 picture.attrSet("width", str(width))
                 if width > NARROW:
                     picture.attrSet("class", "wide")
+            kind = PICTURES[path.suffix.lower()]
             picture.attrSet("src", f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}")
-            if len(token.children or ()) == 1:
+            if len(children) == 1:
                 paragraph.attrJoin("class", "picture")
+
+
+def picture_file(source: str, folder: Path) -> Path:
+    """The file of a picture that Markdown in a folder names: one of the project's figures.
+
+    `..` is taken away before links are followed: where results/ is a link to another disk,
+    results/quick/../../figures is this project's figures/, and nothing beside the link's target.
+
+    Raises:
+        PictureError: It lies elsewhere, is of another kind, or is not there.
+    """
+    path = Path(os.path.normpath(folder / unquote(source)))
+    file = path.resolve()
+    named = f"the picture {source} of a page in {folder}"
+    allowed = (
+        f"Hint: a page shows pictures below {FIGURES}/ alone, which end in"
+        f" {' or '.join(PICTURES)}; name one of these, or take the picture out of the text."
+    )
+    if file.suffix.lower() not in PICTURES or not file.is_relative_to(FIGURES.resolve()):
+        raise PictureError(f"{path}: {named} is none of this project's figures.\n{allowed}")
+    if not file.is_file():
+        raise PictureError(f"{path}: {named} is not there.\n{allowed}")
+    return file
+
+
+def _link_to_picture(picture: Token, source: str) -> Token:
+    """A picture of the web as a link of its words: a page needs no other file and no network."""
+    link = f'<a href="{escape(source)}">{escape(picture.content or source)}</a>'
+    return Token("html_inline", "", 0, content=link)
 
 
 def mark_cells(tokens: list[Token]) -> None:
@@ -128,9 +174,11 @@ if __name__ == "__main__":
     source, target = map(Path, sys.argv[1:3])
     back = "".join(sys.argv[3:])
     text = source.read_text(encoding="utf-8")
-    page = (
-        markdown_page(text, source.parent, back)
-        if source.suffix == ".md"
-        else html_page(f"<pre>{escape(text)}</pre>\n", back=back)
-    )
+    if source.suffix == ".md":
+        try:
+            page = markdown_page(text, source.parent, back)
+        except PictureError as error:
+            sys.exit(str(error))
+    else:
+        page = html_page(f"<pre>{escape(text)}</pre>\n", back=back)
     write_text(target, page)
