@@ -8,18 +8,23 @@ start's time. So it rests until the program begins, and never looks at what was 
 
 import ast
 import difflib
+import errno
 import gc
 import importlib
 import os
 import sys
+import tempfile
 import textwrap
 import traceback
 from pathlib import Path
 from typing import Any
 
+from geosd.account import complete_account
 from geosd.cli import forkserver
+from geosd.disk_room import no_room
 from geosd.freed_memory import keep_freed_memory
 from geosd.preemption import EXIT_CODE, PreemptionError
+from geosd.terminal import print_with_replacements
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "run": {
@@ -93,6 +98,8 @@ def main() -> None:
     Raises:
         SystemExit: With the program's status; 1 after an error with a hint, whose words are shown.
     """
+    print_with_replacements()
+    complete_account()
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
         print(overview())
@@ -127,8 +134,9 @@ def _called(program: Any, name: str, words: list[str]) -> Any:
         print(preemption, file=sys.stderr)
         return EXIT_CODE
     except Exception as error:
-        if isinstance(error, (OSError, ValueError)) and "\nHint: " in str(error):
-            print(error, file=sys.stderr)
+        words = _in_words(error)
+        if words:
+            print(words, file=sys.stderr)
         elif "RANK" in os.environ:  # not raised: the interpreter's end would wait for all threads
             traceback.print_exc()
         else:
@@ -145,6 +153,21 @@ def program_of(name: str, words: list[str]) -> str:
     named = {word.partition("=")[0] for word in words}
     of_rule = name == "evaluate" and "--study" in named
     return "evaluate-run" if of_rule else name
+
+
+def _in_words(error: Exception) -> str:
+    """An error whose cause and cure are known, in its words; of others nothing."""
+    if isinstance(error, (OSError, ValueError)) and "\nHint: " in str(error):
+        return str(error)
+    missing = no_room(error, [Path(), Path(tempfile.gettempdir())])
+    if missing is not None:
+        return str(missing)
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return (
+            f"{error}\nHint: this is another user's, or protected against writing. Its owner lets"
+            " a group read it by `chmod -R g+rX FOLDER`; to write, work in a clone of your own."
+        )
+    return ""
 
 
 def overview() -> str:

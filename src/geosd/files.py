@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from geosd.disk_room import NoRoomError, no_room
+
 WEIGHTS = "model.safetensors"
 LOADED = (".json", ".jinja", ".safetensors")
 """Endings of the files of a checkpoint that transformers may open."""
-LEAST_ROOM = 1 << 20
-"""Bytes: a disk with less room is called full."""
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 """Permissions of everyone but the owner."""
 
@@ -45,7 +45,8 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
     done. A missing folder is made.
 
     Raises:
-        OSError: The disk is full; says so, whatever the writer said.
+        NoRoomError: The disk is full, or a quota or the limit on files is reached; says so,
+            whatever the writer said.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,13 +56,9 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
         replace(temporary, path)
     except Exception as error:
         # Writers of weights and states say of a full disk only that a position is unexpected.
-        if shutil.disk_usage(path.parent).free < LEAST_ROOM:
-            raise OSError(
-                errno.ENOSPC,
-                f"the disk is full ({error}); nothing was written.\nHint: make room, and start the"
-                " same command again: it goes on from the last state that was saved",
-                str(path),
-            ) from error
+        cause = no_room(error, [temporary, path.parent])
+        if cause is not None:
+            raise NoRoomError(cause.errno or 0, path, cause.said) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -140,6 +140,8 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors()[0]
         problem = f"{'.'.join(map(str, first['loc'])) or 'file'}: {first['msg']}"
+    except PermissionError:  # nobody knows whether it is whole
+        raise
     except (OSError, ValueError, RecursionError) as error:
         problem = str(error)
     else:
