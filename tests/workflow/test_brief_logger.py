@@ -74,6 +74,54 @@ def test_the_error_of_a_job_ends_with_its_hint(logger, tmp_path):
     assert logger.last_error(log) == "No such study.\nHint: another"
 
 
+FULL = "scratch/x/000002.jsonl: [Errno 28] the disk is full (No space left on device)."
+QUOTA = "[Errno 122] Disk quota exceeded: 'scratch/x/state.pt'"
+BARS = [
+    "pool of mini-qwen3:   0%|          | 0/7 [00:00<?, ?it/s]",
+    "pool of mini-qwen3:  29%|##8       | 2/7 [00:02<00:05,  1.03s/it]",
+    " 34%|███▍      | 34/100 [00:12<00:20,  3.20it/s, loss 0.0123]",
+    "model.safetensors: 100%|██████████| 1.2G/1.2G [00:10<00:00, 120MB/s]",
+    "12it [00:03,  4.00it/s]",
+]
+DESTRUCTOR = """Exception ignored in: <function Repo.__del__ at 0x7f>
+Traceback (most recent call last):
+  File "repo.py", line 3, in __del__
+    self.close()
+OSError: [Errno 9] Bad file descriptor
+"""
+
+
+@pytest.mark.parametrize("bar", BARS)
+@pytest.mark.parametrize("error", [FULL, QUOTA, "asked to stop after 8 of 19 samples"])
+def test_no_progress_bar_hides_an_error(logger, tmp_path, bar, error):
+    log = tmp_path / "a.log"
+    hint = "" if error.startswith("asked") else "\nHint: make room."
+    log.write_text(f"\r{BARS[0]}\r{bar}{error}{hint}\n\r{bar}\n\r{bar}" * 2, encoding="utf-8")
+    assert logger.last_error(log).endswith(f"{error}{hint}")
+    log.write_text(f"{error}{hint}\n" + f"\r{bar}" * 200, encoding="utf-8")
+    assert logger.last_error(log) == f"{error}{hint}"
+
+
+def test_what_python_says_of_destructors_hides_no_error(logger, tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text(f"Traceback:\n  raise\nRuntimeError: iostream error\n{DESTRUCTOR * 40}")
+    assert logger.last_error(log) == "RuntimeError: iostream error"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_of_another_encoding_shows_every_line(root, encoding):
+    code = (
+        "from types import SimpleNamespace as N; import snakemake_logger_plugin_brief as b;"
+        "h = b.LogHandler(N(dryrun=False), None); h.console.print('π₀ … −1'); h.close()"
+    )
+    environment = {"PYTHONPATH": str(root / "workflow/logger"), "PYTHONIOENCODING": encoding}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"?1\n" in done.stdout and b"No job to run." in done.stdout
+
+
 @pytest.mark.slow
 def test_a_plan_a_failing_run_and_a_run_that_goes_on(snakemake):
     status, plan = snakemake("--dry-run")

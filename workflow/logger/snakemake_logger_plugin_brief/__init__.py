@@ -23,7 +23,18 @@ from rich.text import Text
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from geosd.terminal import print_with_replacements
+
 LAST_BYTES = 4096
+"""Of a running job's log that are read each second."""
+ERROR_BYTES = 1 << 16
+"""Of a failed job's log that are searched for the error."""
+BAR = re.compile(r"[^\n|]*\|[^\n|]*\| *[\d.]+\w*/[\d.?]+\w* \[[^\]\n]*\]?|[^\n\[]*\d+it \[[^\]\n]*\]")
+"""A progress bar of tqdm, with a total or without; an error may stand behind it on its line."""
+IGNORED = re.compile(
+    r"^Exception ignored [^\n]*\n(?:Traceback[^\n]*\n(?:[ \t][^\n]*\n)*[^\n]*\n?)?", re.MULTILINE
+)
+"""What Python says of objects that could not be put away at the end of a failed program."""
 EVERY_SECONDS = 60
 """How often the lines are repeated where no terminal can redraw them."""
 SHOWN_JOBS = 6
@@ -58,6 +69,7 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         """Count nothing yet."""
+        print_with_replacements()
         self.console = Console(highlight=False)
         self.begin = time.time()
         self.done, self.total, self.failed = 0, 0, False
@@ -201,18 +213,27 @@ def far(logs: Iterable[Path]) -> str:
 
 
 def last_error(log: Path) -> str:
-    """The error that a job's log ends with, its hint last; without one its last lines."""
-    text = tail(log).replace("\r", "\n").rstrip()  # a progress bar may stand before it
+    """The error that a job's log ends with, its hint last; without one its last lines.
+
+    Progress bars are no part of an error, whether they stand before it, behind it or after it.
+    """
+    text = BAR.sub("", IGNORED.sub("", tail(log, ERROR_BYTES).replace("\r", "\n")))
+    text = "\n".join(line for line in text.splitlines() if line.strip())
     begins = [error.start(1) for error in re.finditer(r"^[\w.]*?(\w+Error\b)", text, re.MULTILINE)]
-    return text[begins[-1] :] if begins else "\n".join(text.splitlines()[-2:])
+    if begins:
+        return text[begins[-1] :]
+    lines = text.splitlines()
+    hints = [number for number, line in enumerate(lines) if line.startswith("Hint: ")]
+    first = hints[-1] - 1 if hints else len(lines) - 2
+    return "\n".join(lines[max(0, first) :])
 
 
-def tail(log: Path) -> str:
+def tail(log: Path, length: int = LAST_BYTES) -> str:
     """The end of a log; empty where there is none."""
     if not log.exists():
         return ""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - LAST_BYTES))
+        file.seek(max(0, log.stat().st_size - length))
         return file.read().decode("utf-8", errors="replace")
 
 
