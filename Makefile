@@ -17,6 +17,9 @@ export PYTHON PIP_ARGS
 export OMP_NUM_THREADS := 1
 # `snakemake`, `dvc` and `python` are those of .venv in everything started from here.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# The user of a container may have neither name nor home; Snakemake, DVC and torch ask for both.
+export LOGNAME ?= $(shell id -un 2>/dev/null || echo user$$(id -u))
+export HOME ?= $(or $(shell getent passwd $$(id -u) | cut -d: -f6),$(CURDIR)/.snakemake/home)
 
 # `make miniature` runs these in turn; docs/miniature.md says what each is for and costs.
 # Their order does not matter.
@@ -83,12 +86,19 @@ pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: .venv/installed-test  ## the tests, without the slow ones (make test-all)
 	$(pytest) -m "not slow" --durations 15
 
-stop: $(BIN)/python  ## end the Snakemake of this folder and its SLURM jobs, and unlock it
+stop: $(BIN)/python  ## end the Snakemake of this folder and its jobs, here and on SLURM, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all
-	@$(BIN)/snakemake --profile local --config study=$(STUDY) --unlock
+	@[ -z "$$(ls -A .snakemake/locks 2>/dev/null)" ] \
+	  || $(BIN)/snakemake --profile local --config study=$(STUDY) --unlock
+
+# Nothing that a run is writing may go. Of a link to another disk what lies there goes, not the link.
+idle := [ ! -e $(BIN)/python ] || $(BIN)/python workflow/slurm/orphaned_jobs.py --idle
 
 clean:  ## remove logs, resume states and caches; results stay
-	rm -rf logs scratch .pytest_cache .ruff_cache .hypothesis
+	@$(idle)
+	@for folder in logs scratch; do [ ! -L $$folder ] || find -H $$folder -mindepth 1 -delete; done
+	@for folder in logs scratch; do [ -L $$folder ] || rm -rf $$folder; done
+	rm -rf .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@printf '%s\n' "There is no .venv." \

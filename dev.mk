@@ -95,6 +95,7 @@ exp: .venv/installed  ## run a study with other settings, keep it for `dvc exp s
 	@$(BIN)/python workflow/dvc/experiment.py --study $(STUDY) --name "$(NAME)" --set "$(SET)"
 
 clean-study:  ## remove what is one study's own: tables, figures, logs; shared runs stay (STUDY=name)
+	@$(idle)
 	rm -rf results/$(STUDY) figures/$(STUDY) logs/$(STUDY)
 
 unused: $(BIN)/python  ## list shared results that no study of params.yaml has any more; `make -s unused | xargs rm -r`

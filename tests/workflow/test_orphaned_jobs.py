@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
+
+from geosd.local_jobs import DRIVER, ENDING_S, local_jobs
 
 RUN = "0f2d9a36-5b0e-4b7e-9a55-3b8f2f6f8a10"
 
@@ -129,9 +134,144 @@ def test_a_driver_is_found_and_ended_without_jobs_and_without_slurm(
     try:
         assert orphaned_jobs.drivers(tmp_path) == {driver.pid}
         assert driver.pid not in orphaned_jobs.drivers(tmp_path.parent)
-        orphaned_jobs.cancel_orphans(everything=True)
+        orphaned_jobs.stop_everything()
         assert driver.wait(5) != 0
     finally:
         for process in (driver, inside_a_job):
             process.kill()
             process.communicate()
+
+
+SAVES = """
+import pathlib, signal, sys, time
+here = pathlib.Path.cwd()
+def save(*_):
+    (here / "saved").touch()
+    sys.exit(75)
+signal.signal(signal.SIGTERM, save)
+(here / "ready").touch()
+time.sleep(600)
+"""
+IGNORES = """
+import pathlib, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+(pathlib.Path.cwd() / "ready").touch()
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def job(root, tmp_path, monkeypatch):
+    """Start, as a Snakemake that is gone by now, the shell of a job around a program."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without SLURM
+    started = []
+
+    def start(program: str, launched: bool) -> subprocess.Popen:
+        (tmp_path / "program.py").write_text(program)
+        launcher = [str(root / "workflow/scripts/launch.py"), "--gpus", "0", "--scratch", "s", "--"]
+        words = [
+            sys.executable,
+            *(launcher if launched else []),
+            *([sys.executable] if launched else []),
+            "program.py",
+        ]
+        shell = f"set -euo pipefail; {' '.join(words)} > log 2>&1; touch made"
+        environment = {**os.environ, DRIVER: "1", "PYTHONPATH": str(root / "src")}
+        process = subprocess.Popen(["bash", "-c", shell], env=environment, start_new_session=True)
+        started.append(process)
+        end = time.monotonic() + 60
+        while not (tmp_path / "ready").exists():
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.02)
+        return process
+
+    yield start
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_make_stop_ends_a_local_job_whose_driver_was_killed_and_it_saves_its_state(
+    orphaned_jobs, job, tmp_path, capsys, launched
+):
+    process = job(SAVES, launched)
+    began = time.monotonic()
+    orphaned_jobs.stop_everything()
+    assert time.monotonic() - began < ENDING_S
+    assert process.wait(5) == 75
+    assert Path("saved").exists() and not Path("made").exists()
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("Ended: ") and "program.py" in line
+    assert not local_jobs(tmp_path)
+
+
+def test_a_local_job_that_does_not_end_is_killed_with_what_it_started(
+    orphaned_jobs, job, tmp_path, capsys, monkeypatch
+):
+    process = job(IGNORES, launched=True)
+    monkeypatch.setattr("geosd.local_jobs.ENDING_S", 0.5)
+    orphaned_jobs.stop_everything()
+    assert process.wait(5) != 0 and not local_jobs(tmp_path)
+    assert capsys.readouterr().out.startswith("Killed after ")
+
+
+def test_jobs_of_another_folder_and_of_slurm_are_left_alone(
+    orphaned_jobs, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (tmp_path / "other").mkdir()
+    sleep = ["sleep", "60"]
+    elsewhere = subprocess.Popen(sleep, cwd=tmp_path / "other", env={DRIVER: "1"})
+    slurm = subprocess.Popen(sleep, cwd=tmp_path, env={DRIVER: "1", "SLURM_JOB_ID": "7"})
+    unknown = subprocess.Popen(sleep, cwd=tmp_path, env={})
+    monkeypatch.chdir(tmp_path)
+    try:
+        orphaned_jobs.stop_everything()
+        assert [process.poll() for process in (elsewhere, slurm, unknown)] == [None] * 3
+        assert capsys.readouterr().out == "Nothing was at work in this folder.\n"
+    finally:
+        for process in (elsewhere, slurm, unknown):
+            process.kill()
+            process.wait()
+
+
+def test_make_clean_removes_nothing_beside_a_job_or_in_a_locked_folder(
+    orphaned_jobs, job, root, tmp_path
+):
+    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+
+    def clean() -> subprocess.CompletedProcess[str]:
+        command = ["make", "-f", root / "Makefile", "-I", root, "clean"]
+        for name in ("dev.mk", "workflow", ".venv"):
+            with contextlib.suppress(FileExistsError):
+                (tmp_path / name).symlink_to(root / name)
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    (tmp_path / "scratch/x").mkdir(parents=True)
+    job(SAVES, launched=True)
+    refused = clean()
+    assert refused.returncode and "Hint: wait for the end, or `make stop`" in refused.stderr
+    assert (tmp_path / "scratch/x").exists()
+    orphaned_jobs.stop_everything()
+    lock = tmp_path / ".snakemake/locks/0.input.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    assert clean().returncode and (tmp_path / "scratch/x").exists()
+    lock.unlink()
+    done = clean()
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_make_clean_empties_a_folder_on_another_disk_and_keeps_the_link(root, tmp_path):
+    disk, project = tmp_path / "disk", tmp_path / "project"
+    (disk / "train").mkdir(parents=True)
+    project.mkdir()
+    (project / "scratch").symlink_to(disk)
+    (project / "dev.mk").symlink_to(root / "dev.mk")
+    command = ["make", "-f", root / "Makefile", "clean"]
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    assert (project / "scratch").is_symlink() and not list(disk.iterdir())

@@ -133,8 +133,7 @@ def alone(scratch: Path) -> Iterator[int]:
                 raise SystemExit(
                     f"{scratch}: another process is at work on this; `fuser {scratch}/lock` names"
                     " those of this machine.\nHint: wait for its end. Where a killed Snakemake left"
-                    " it, `kill` ends it with its state saved; its jobs on SLURM, which `squeue"
-                    " --me` shows, `make stop`."
+                    " it, `make stop` ends it with its state saved, here and on SLURM."
                 ) from error
         yield lock.fileno()
 

@@ -53,7 +53,9 @@ def html_page(body: str, title: str = "GeoSD", back: str = "") -> str:
     """A whole HTML page of the report with its style, and the way to its contents and back."""
     narrow = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     named = f"<title>{escape(title)}</title>"
-    head = f'<meta charset="utf-8">{narrow}{named}<style>{STYLE.read_text(encoding="utf-8")}</style>'
+    head = (
+        f'<meta charset="utf-8">{narrow}{named}<style>{STYLE.read_text(encoding="utf-8")}</style>'
+    )
     ways = '<a class="skip" href="#main">Skip to the contents</a>'
     if back:  # inside Snakemake's report the page is data, from where no relative link leads
         ways += f'<nav><a href="{escape(back)}">Back to the study</a></nav>'

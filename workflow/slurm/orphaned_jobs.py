@@ -1,11 +1,12 @@
-"""Find, and cancel, the SLURM jobs of this folder whose driver is gone.
+"""Find, and end, the jobs of this folder: those whose driver is gone, or all.
 
 Snakemake does not adopt the jobs of a driver that was killed; it submits them a second time, and
 two jobs would write the same files. The job names of profiles/slurm carry their driver's process
 and host (`geosd-<process>-<host>_<run>`), so that a later driver can tell: this runs at its start.
 
     orphaned_jobs.py             cancel what no driver waits for
-    orphaned_jobs.py --all       stop this folder's drivers and jobs (`make stop`)
+    orphaned_jobs.py --all       stop this folder's drivers and jobs, local ones too (`make stop`)
+    orphaned_jobs.py --idle      refuse, with an error, where anything is at work (`make clean`)
     orphaned_jobs.py --driver N  cancel what the driver of process N leaves at its end
 """
 
@@ -20,6 +21,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from geosd.local_jobs import describe, end_local_jobs, local_jobs
+
+LOCKS = Path(".snakemake/locks")
 NAME = re.compile(r"geosd-(?P<process>\d+)-(?P<host>[\w-]+)_[0-9a-f-]+")
 TIMEOUT_S = 300  # a job may take its KillWait to save its state
 
@@ -123,13 +127,21 @@ def drivers(folder: Path) -> set[int]:
 def interrupt(processes: set[int]) -> None:
     """Press Ctrl-C for drivers: they cancel their jobs; left alone they would submit them anew."""
     for process in processes:
-        print(f"Stopping the Snakemake of process {process}.")
+        print(f"Stopping the Snakemake of process {process}.", flush=True)
         os.kill(process, signal.SIGKILL if ignores_interrupts(process) else signal.SIGINT)
+
+
+def wait_for(processes: set[int]) -> None:
+    """Wait until drivers have ended.
+
+    Raises:
+        TimeoutError: Some are still there after `TIMEOUT_S`.
+    """
     end = time.monotonic() + TIMEOUT_S
     while any(command(process) for process in processes):
         if time.monotonic() > end:
             raise TimeoutError(f"Snakemake does not end: {processes}.\nHint: look at its terminal.")
-        time.sleep(1)
+        time.sleep(0.2)
 
 
 def queued_or_none(folder: Path, *more: str) -> list[Job]:
@@ -144,18 +156,54 @@ def queued_or_none(folder: Path, *more: str) -> list[Job]:
         return []
 
 
-def cancel_orphans(everything: bool = False) -> None:
-    """Cancel this folder's jobs: all and their drivers, or those whose driver is gone."""
+def cancel_orphans() -> None:
+    """Cancel this folder's SLURM jobs whose driver is gone."""
     folder = Path.cwd()
-    if everything:
-        interrupt(drivers(folder))
-    jobs = [job for job in queued_or_none(folder) if everything or not job.driver_lives()]
+    jobs = [job for job in queued_or_none(folder) if not job.driver_lives()]
     if jobs:
-        whose = "of this folder" if everything else "that a killed Snakemake left behind"
         print(
-            f"Cancelling {len(jobs)} SLURM jobs {whose}; training saves its state and will go on."
+            f"Cancelling {len(jobs)} SLURM jobs that a killed Snakemake left behind; training saves"
+            " its state and will go on."
         )
         cancel(jobs, folder)
+
+
+def stop_everything() -> None:
+    """End this folder's drivers, then their jobs here and on SLURM; say what was ended."""
+    folder = Path.cwd()
+    running = drivers(folder)
+    interrupt(running)  # first, or it would start the next jobs
+    ended = end_local_jobs(folder)
+    print("\n".join(ended), end="\n" if ended else "", flush=True)
+    wait_for(running)
+    jobs = queued_or_none(folder)
+    if jobs:
+        print(
+            f"Cancelling {len(jobs)} SLURM jobs of this folder; training saves its state and will"
+            " go on."
+        )
+        cancel(jobs, folder)
+    if not (running or ended or jobs):
+        print("Nothing was at work in this folder.")
+
+
+def refuse_beside_a_run() -> None:
+    """Refuse to remove what a run reads and writes.
+
+    Raises:
+        RuntimeError: A Snakemake or a job is at work in this folder, or was killed in it.
+    """
+    folder = Path.cwd()
+    at_work = [f"the Snakemake of process {process}" for process in sorted(drivers(folder))]
+    at_work += [describe(process) for process in local_jobs(folder).values()]
+    at_work += [f"SLURM job {job.number}" for job in queued_or_none(folder)]
+    if LOCKS.is_dir() and any(LOCKS.iterdir()):
+        at_work.append(f"whoever holds the locks in {LOCKS}")
+    if at_work:
+        raise RuntimeError(
+            f"Nothing was removed: at work in this folder is {', '.join(at_work)}.\nHint: wait for"
+            " the end, or `make stop` first, which also unlocks a folder in which a run was killed."
+        )
 
 
 def clear_driver(driver: int) -> None:
@@ -174,7 +222,11 @@ if __name__ == "__main__":
     try:
         if sys.argv[1:2] == ["--driver"]:
             clear_driver(int(sys.argv[2]))
+        elif sys.argv[1:] == ["--all"]:
+            stop_everything()
+        elif sys.argv[1:] == ["--idle"]:
+            refuse_beside_a_run()
         else:
-            cancel_orphans("--all" in sys.argv[1:])
+            cancel_orphans()
     except (RuntimeError, TimeoutError) as error:
         sys.exit(str(error))

@@ -23,7 +23,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
@@ -85,12 +85,12 @@ def _connected(folder: Path) -> Connection:
     variables = sorted((name, text) for name, text in os.environ.items() if name not in UNREAD)
     key = json.dumps([sys.executable, variables])
     path = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
-    with path.with_suffix(".lock").open("w") as lock:
+    with _short_name(path) as address, path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with contextlib.suppress(OSError):
-            return Client(str(path))
+            return Client(address)
         path.unlink(missing_ok=True)
-        subprocess.Popen(
+        server = subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import main; main()", str(path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -98,11 +98,25 @@ def _connected(folder: Path) -> Connection:
             start_new_session=True,  # Ctrl-C reaches the programs, not their server
         )
         deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and server.poll() is None:
             time.sleep(0.01)
             with contextlib.suppress(OSError):
-                return Client(str(path))
+                return Client(address)
     raise TimeoutError(f"{path}: no server has started")
+
+
+@contextlib.contextmanager
+def _short_name(path: Path) -> Iterator[str]:
+    """Context with a short name of a socket: the system takes none of more than 107 bytes.
+
+    A folder of a cluster's job, where TMPDIR lies, may have more. The name goes through a
+    descriptor of the folder.
+    """
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
 
 
 def _handed_over(connection: Connection) -> int:
@@ -154,7 +168,8 @@ def main() -> None:
     path, owner = Path(sys.argv[1]), os.pidfd_open(int(os.environ[OWNER]))
     listener = socket.socket(socket.AF_UNIX)
     partial = path.with_suffix(".new")
-    listener.bind(str(partial))
+    with _short_name(partial) as address:
+        listener.bind(address)
     listener.listen(64)
     partial.rename(path)  # programs that connect wait from here on
     for name in PRELOADED:

@@ -27,6 +27,7 @@ from dvc.repo import Repo
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import write_text
+from geosd.provenance.code import NO_HISTORY, why_no_commit
 from geosd.provenance.workflow_records import (
     PUBLISHED,
     collect_records,
@@ -180,6 +181,12 @@ def dvc_commit(study: str, finished: bool = False) -> None:
     Args:
         finished: Snakemake has just run the study.
     """
+    why = why_no_commit(Path())
+    if why not in (None, NO_HISTORY):
+        print(
+            f"DVC does not know study {study}: {why}. Snakemake knows it, and nothing is missing."
+        )
+        return
     hide_lock()
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
     if finished and subprocess.run(write_code(pipeline), capture_output=True).returncode:

@@ -1,6 +1,7 @@
 """Run a study with Snakemake, and say on the terminal what it found."""
 
 import os
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -12,13 +13,14 @@ from rich.text import Text
 from geosd.cli.snakemake_runs import rules_of_outputs, snakemake, write_provenance
 from geosd.config import load, resolve
 from geosd.config.planned import PLAN, configuration_texts, keep
+from geosd.provenance.code import NO_COMMIT, why_no_commit
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import NO_WORDS, counts_in_words, finding_in_words, interval_words
 from geosd.scores.tidy import read_tidy
 
 
 def main(study: str = "quick", outputs_only: bool = False) -> None:
-    """Run what is missing of a study, write its report, and say what it found.
+    """Run what is missing of a study, say what it found, and write how it was made.
 
     Args:
         outputs_only: Make tables, figures and pages alone, of the results that are there.
@@ -27,12 +29,24 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     resolve(params, study)  # a mistake is named without Snakemake's words around it
     # The run's report and summary are of the same configuration as its jobs.
     os.environ.setdefault(PLAN, str(keep(configuration_texts(params))))
+    say_why_no_commit()
     snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
-    write_provenance(study)
     if not outputs_only:
         summary(study)
         print(f"\nFigures  figures/{study}/\nLogs     logs/{study}/, of Snakemake .snakemake/log/")
         print(f"Report   results/{study}/report.html")
+    write_provenance(study)  # last: what was found is said, also where this fails
+
+
+def say_why_no_commit() -> None:
+    """Say once that the manifests of a run will name no commit, where git refuses to give one."""
+    why = why_no_commit(Path())
+    if why == NO_COMMIT["dubious ownership"]:
+        folder = shlex.quote(str(Path.cwd()))
+        print(
+            f"The results of this run will name no commit: {why}.\nHint: `git config --global"
+            f" --add safe.directory {folder}`, if you trust who owns it."
+        )
 
 
 def summary(

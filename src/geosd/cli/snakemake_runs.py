@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from geosd.disk_room import NoRoomError, refused
 from geosd.reporting.specs import output_specs
+
+WRITTEN = ("results", "scratch", "figures", "logs", ".snakemake")
+"""The folders that a run of a study writes to; each may be a link to another disk."""
 
 
 def rules_of_outputs() -> list[str]:
@@ -21,13 +26,26 @@ def rules_of_outputs() -> list[str]:
 def snakemake(study: str, *words: str, profile: Sequence[str] = ("--profile", "local")) -> None:
     """Run Snakemake on this machine to its end; one with an error ends this process, too.
 
-    Ctrl-C reaches Snakemake itself, which then ends its jobs, so this process waits.
+    Ctrl-C reaches Snakemake itself, which then ends its jobs, so this process waits. Where the
+    folders that a run writes to have no room left, the last line says so, whatever failed.
     """
     interrupted = signal.signal(signal.SIGINT, lambda number, frame: None)
     status = _run([*profile, "--config", f"study={study}", *words]).returncode
     signal.signal(signal.SIGINT, interrupted)
     if status:
+        full = full_folder()
+        if full is not None:
+            print(full, file=sys.stderr)
         sys.exit(status if status > 0 else 128 - status)
+
+
+def full_folder() -> NoRoomError | None:
+    """The first folder that a run writes to and that takes no more bytes; None: all have room."""
+    for folder in (*map(Path, WRITTEN), Path(tempfile.gettempdir())):
+        number = refused(folder)
+        if number:
+            return NoRoomError(number, folder)
+    return None
 
 
 class PlannedJob(NamedTuple):
@@ -67,7 +85,11 @@ def _run(
 
 
 def write_provenance(study: str) -> None:
-    """Write Snakemake's report of a finished study, where it is older than what it shows."""
+    """Write Snakemake's report of a finished study, where it is older than what it shows.
+
+    Raises:
+        SystemExit: Snakemake could not write it; says why. Nothing half written stays.
+    """
     page = Path("results", study, "provenance.html")
     patterns = (f"figures/{study}/*", f"results/{study}/pages/*", "workflow/report/*")
     made = page.stat().st_mtime if page.exists() else 0.0
@@ -76,10 +98,26 @@ def write_provenance(study: str) -> None:
         return
     print("Writing how it was made: Snakemake's report, some ten seconds", flush=True)
     partial = page.with_name(".provenance.html")  # renamed when it is whole
-    style = ("--report-stylesheet", "workflow/report/style.css")
-    words = ("--quiet", "all", "--report", str(partial), *style)
-    snakemake(study, *words, profile=("--cores", "1"))  # Snakemake names a profile on a line
-    partial.replace(page)
+    words = ["--cores", "1", "--config", f"study={study}", "--report", str(partial)]
+    words += ["--report-stylesheet", "workflow/report/style.css"]
+    try:
+        done = _run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            sys.exit(
+                f"Snakemake's report of how study {study} was made could not be written:"
+                f" {full_folder() or _last_error(done.stdout)}\nHint: the study itself is"
+                f" complete; `make report STUDY={study}` tries this again."
+            )
+        partial.replace(page)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _last_error(printed: str) -> str:
+    """The line of what Snakemake printed that names the error: the last of an error, or of all."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"[\w.]*(?:Error|Exception)\b", line)]
+    return (named or lines or ["it says nothing"])[-1]
 
 
 def job_graph(study: str) -> tuple[list[Any], dict[str, Any]]:

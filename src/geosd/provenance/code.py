@@ -11,6 +11,7 @@ and the layout are gone by parsing. The tree is written in a form of our own, be
 
 import ast
 import hashlib
+import os
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,6 +43,13 @@ READS = {
 """Steps that find modules by name, and the settings that name them."""
 ENGINES = {name: f"geosd.sampling.{name}_" for name in ("transformers", "vllm")}
 """Engines of `rollout.engine`, and how the names of their own modules begin."""
+
+NO_COMMIT = {
+    "dubious ownership": "the clone is another user's, which git does not read (safe.directory)",
+    "not a git repository": "the code lies in no git repository",
+}
+"""What git says where it names no commit, and why that is."""
+NO_HISTORY = "the repository has no commit yet, or is damaged"
 
 
 def code_of(
@@ -80,11 +88,12 @@ def code_version(
     """The package's version, the commit, and the digests of the files of code behind a step.
 
     `begun_with` are the step's `code_hashes` when it began. Commit and `dirty`, whether the sources
-    differ from it, are None without git or history: a run must not fail for want of a label. The
-    digest is None where the hash of a file is.
+    differ from it, are None without git or history: a run must not fail for want of a label, and
+    `no_commit` says why there is none. The digest is None where the hash of a file is.
     """
     folder = SOURCES / "geosd"
     commit = _git(folder, "rev-parse", "HEAD")
+    why = {} if commit else {"no_commit": why_no_commit(folder)}
     # Only tracked sources count: a results folder in the clone does not make the code another.
     files = code_hashes(step, settings) if begun_with is None else begun_with
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder))
@@ -93,6 +102,7 @@ def code_version(
     return {
         "version": geosd.__version__,
         "commit": commit,
+        **why,
         "dirty": None if commit is None or changed is None else bool(changed),
         "digest": digest(files),
         "files": files,
@@ -110,6 +120,21 @@ def code_hashes(step: str, settings: Mapping[str, Any]) -> dict[str, str | None]
         name: None if _BEGAN < (SOURCES / name).stat().st_mtime <= now else hashed
         for name, hashed in code_of(step, settings).items()
     }
+
+
+def why_no_commit(folder: Path) -> str | None:
+    """Why git names no commit of a folder, without the folder's path; None where it names one."""
+    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    english = {**os.environ, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, env=english)
+    except FileNotFoundError:
+        return "git is not installed"
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"git could not be asked: {type(error).__name__}"
+    if done.returncode == 0:
+        return None
+    return next((why for said, why in NO_COMMIT.items() if said in done.stderr), NO_HISTORY)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -29,7 +29,9 @@ LAST_BYTES = 4096
 """Of a running job's log that are read each second."""
 ERROR_BYTES = 1 << 16
 """Of a failed job's log that are searched for the error."""
-BAR = re.compile(r"[^\n|]*\|[^\n|]*\| *[\d.]+\w*/[\d.?]+\w* \[[^\]\n]*\]?|[^\n\[]*\d+it \[[^\]\n]*\]")
+BAR = re.compile(
+    r"[^\n|]*\|[^\n|]*\| *[\d.]+\w*/[\d.?]+\w* \[[^\]\n]*\]?|[^\n\[]*\d+it \[[^\]\n]*\]"
+)
 """A progress bar of tqdm, with a total or without; an error may stand behind it on its line."""
 IGNORED = re.compile(
     r"^Exception ignored [^\n]*\n(?:Traceback[^\n]*\n(?:[ \t][^\n]*\n)*[^\n]*\n?)?", re.MULTILINE
