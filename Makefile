@@ -88,8 +88,6 @@ test: .venv/installed-test  ## the tests, without the slow ones (make test-all)
 
 stop: $(BIN)/python  ## end the Snakemake of this folder and its jobs, here and on SLURM, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all
-	@[ -z "$$(ls -A .snakemake/locks 2>/dev/null)" ] \
-	  || $(BIN)/snakemake --profile local --config study=$(STUDY) --unlock
 
 # Nothing that a run is writing may go. Of a link to another disk what lies there goes, not the link.
 idle := [ ! -e $(BIN)/python ] || $(BIN)/python workflow/slurm/orphaned_jobs.py --idle

@@ -41,7 +41,7 @@ def local_jobs(folder: Path) -> dict[int, psutil.Process]:
 
 
 def describe(process: psutil.Process) -> str:
-    """A job in a few words: the program of geosd and its folder, or its command."""
+    """A job in a few words: program of geosd and folder, or command; empty where it is gone."""
     try:
         words = process.cmdline()
     except psutil.Error:
@@ -50,7 +50,7 @@ def describe(process: psutil.Process) -> str:
         folder = words[words.index("--scratch") + 1]
         return f"{words[words.index('geosd') + 1]} ({folder})"
     program = words[words.index("--") + 1 :] if "--" in words else words
-    return shlex.join(program)[:100] or f"process {process.pid}"
+    return shlex.join(program)[:100]
 
 
 def end_local_jobs(folder: Path) -> list[str]:
@@ -76,7 +76,7 @@ def end_local_jobs(folder: Path) -> list[str]:
                 told.pop(number)
         time.sleep(0.1)
     _signal(_servers(folder), signal.SIGTERM)
-    return [*lines, *(f"Ended: {name}." for name in names.values())]
+    return [*lines, *(f"Ended: {name}." for name in names.values() if name)]
 
 
 def _patience(process: psutil.Process) -> float:

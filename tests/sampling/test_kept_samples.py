@@ -1,5 +1,6 @@
 """A job that samples, cut anywhere, ends with the samples of one that was not."""
 
+import itertools
 import json
 import random
 
@@ -12,6 +13,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.corpora import VOCABULARY
+from geosd.sampling.decode_session import PreallocatedSession
 from geosd.sampling.graded_sampler import Draw, GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
@@ -108,14 +110,120 @@ def test_so_it_is_with_a_compiled_step(compiled_steps, random_weights, tmp_path)
     cut(life, rows, folder=tmp_path / "cut", compiled=True)
 
 
-def test_sigterm_ends_a_job_after_its_chunk_and_before_the_first_at_once(life, undisturbed):
+def test_sigterm_ends_a_job_after_its_chunk_and_before_the_first_at_once(
+    life, undisturbed, tmp_path
+):
     with pytest.raises(PreemptionError, match="after 0 of 19 samples"):
         life(stop=lambda: True)
-    asked = iter([False, False, True])
+    kept = tmp_path / "samples/000001.jsonl"
     with pytest.raises(PreemptionError, match="after 8 of 19 samples; start again"):
-        life(stop=lambda: next(asked))
+        life(stop=kept.exists)
     rows, sampler, _ = life()
     assert rows == undisturbed and sampler.sampled == TOTAL - 8
+
+
+def after(looks):
+    """What asks a job to stop once it was called so many times."""
+    calls = itertools.count()
+    return lambda: next(calls) > looks
+
+
+def in_lives_of(tokens, life, **options):
+    """The samples of a job that is asked to stop after so many tokens of each life."""
+    for lives in range(1000):
+        try:
+            rows, _, kept = life(stop=after(tokens), **options)
+        except PreemptionError:
+            continue
+        assert lives > TOTAL / tokens
+        kept.clear()
+        return rows
+    raise AssertionError("no life has ended the job")
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 5])
+def test_a_job_left_in_the_middle_of_its_parts_ends_with_the_same_bytes(
+    life, undisturbed, tokens, tmp_path
+):
+    folder = tmp_path / "cut"
+    assert in_lives_of(tokens, life, folder=folder) == undisturbed
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "compiled"), [("olmo3", True), ("llama", False)])
+def test_so_it_is_with_other_models_and_a_compiled_step(
+    compiled_steps, random_weights, family, compiled, tmp_path
+):
+    model = random_weights(family)
+
+    def life(*given, folder=tmp_path / "lives", **options):
+        return live(model, folder, *given, compiled=compiled, **options)
+
+    rows, _, _ = life(folder=tmp_path / "whole")
+    assert in_lives_of(3, life) == rows
+
+
+def test_a_part_goes_on_from_its_last_token_and_not_from_its_first(
+    life, undisturbed, tmp_path, monkeypatch
+):
+    steps = []
+    step = PreallocatedSession.step
+    monkeypatch.setattr(
+        PreallocatedSession, "step", lambda self, ids: steps.append(1) or step(self, ids)
+    )
+    assert life(folder=tmp_path / "whole")[0] == undisturbed
+    whole = len(steps)
+    steps.clear()
+    lives = 1 + sum(1 for _ in stopped_lives(life, 3))
+    assert lives > 3
+    # In each life the sampler takes one step more, to find out whether the model can be decoded.
+    assert len(steps) - lives == whole - 1
+
+
+def stopped_lives(life, tokens):
+    """End a job in lives of so many tokens; each that was stopped."""
+    while True:
+        try:
+            life(stop=after(tokens))
+            return
+        except PreemptionError as error:
+            yield error
+
+
+def left_in_the_middle(life):
+    with pytest.raises(PreemptionError, match="after 0 of 19 samples"):
+        life(stop=after(3))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "of another job", "without a head"])
+def test_a_part_that_is_not_what_was_written_begins_anew(
+    damage, life, undisturbed, tmp_path, caplog
+):
+    left_in_the_middle(life)
+    head, data = tmp_path / "samples/part.json", tmp_path / "samples/part.bin"
+    content = bytearray(data.read_bytes())
+    if damage == "cut":
+        data.write_bytes(content[:-1])
+    elif damage == "flipped":
+        content[100] ^= 1
+        data.write_bytes(content)
+    elif damage == "of another job":
+        head.write_text(head.read_text().replace('"identity": {', '"identity": {"more": "x", '))
+    else:
+        head.unlink()
+    rows, sampler, _ = life()
+    assert rows == undisturbed and sampler.sampled == TOTAL
+    assert ("begins anew" in caplog.text) == (damage in ("cut", "flipped"))
+
+
+def test_a_part_that_cannot_be_written_in_time_is_not_kept(
+    life, undisturbed, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("geosd.sampling.paused_part.SAVING_S", -1.0)
+    left_in_the_middle(life)
+    assert not list((tmp_path / "samples").iterdir())
+    assert life()[0] == undisturbed
 
 
 @pytest.mark.parametrize(

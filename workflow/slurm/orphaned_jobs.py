@@ -183,7 +183,11 @@ def stop_everything() -> None:
             " go on."
         )
         cancel(jobs, folder)
-    if not (running or ended or jobs):
+    locked = LOCKS.is_dir() and any(LOCKS.iterdir())
+    shutil.rmtree(LOCKS, ignore_errors=True)  # as `snakemake --unlock`, which takes seconds
+    if locked:
+        print("The folder is unlocked.")
+    if not (running or ended or jobs or locked):
         print("Nothing was at work in this folder.")
 
 

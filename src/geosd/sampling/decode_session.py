@@ -3,7 +3,8 @@
 B = rows, P = longest prompt of the batch, V = vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +43,26 @@ class PreallocatedSession:
         """Run the prompts through the model."""
         self._step = step
         self.logits, self.cache = prefill(model, prompts, pad_id, new_tokens)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Plain values and tensors from which `resumed` goes on with the same bits."""
+        values = {name: getattr(self.cache, name) for name in ("padded", "filled", "limit")}
+        tensors = {"logits": self.logits, "first": self.cache.first}
+        for number, (keys, given) in enumerate(self.cache.layers):
+            tensors |= {f"keys.{number}": keys, f"values.{number}": given}
+        return values, tensors
+
+    @classmethod
+    def resumed(
+        cls, step: DecodeStep, values: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    ) -> "PreallocatedSession":
+        """The session that `state` was of, computed on by `step`, on a CPU."""
+        session = cls.__new__(cls)
+        numbers = range(sum(name.startswith("keys.") for name in tensors))
+        layers = [(tensors[f"keys.{n}"], tensors[f"values.{n}"]) for n in numbers]
+        session._step, session.logits = step, tensors["logits"]
+        session.cache = KeyValueCache(layers, tensors["first"], **values)
+        return session
 
     def step(self, ids_B: Tensor) -> None:
         """Append one token to each row."""

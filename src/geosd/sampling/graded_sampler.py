@@ -5,7 +5,7 @@ training do (`geosd.training.resume_state`), in a file for each chunk that the s
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -23,6 +23,7 @@ from geosd.problems.sources import DataSource, encoding_of, get_data_source
 from geosd.sampling.broken_logits import named_problems
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.kept_samples import KeptSamples
+from geosd.sampling.paused_part import PartLeftError
 from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,8 @@ class GradedSampler:
 
     Attributes:
         kept: Where samples are kept that have ended.
-        stop_requested: Asked after each chunk; true ends the job there.
+        stop_requested: Called after each chunk and, by a sampler that can leave one in the middle,
+            before each token; true ends the job there.
     """
 
     sampler: Sampler
@@ -71,21 +73,24 @@ class GradedSampler:
             for d in draws
         ]
         rows, new = self.kept.load(), {}
+        self.sampler.paused = paused = self.kept.paused_part()
+        self.sampler.stop_requested = self.stop_requested
         chunks = self.sampler.sample_chunks(batches, sampling, frozenset(rows))
-        with named_problems([problem for problem, _ in places]):
-            for chunk in chain([{}], chunks):  # a first chance to stop, before anything is sampled
-                for place in chunk.keys() - rows.keys():
-                    new[place] = self._judged(*places[place], chunk[place])
-                stopping = self.stop_requested()
-                last = len(rows) + len(new) == len(places)
-                if new and (last or stopping or len(new) >= self.sampler.chunk):
-                    self.kept.keep(new, self.sampler.record())
-                    rows, new = rows | new, {}
-                if stopping and not last:
-                    raise PreemptionError(
-                        f"asked to stop after {len(rows)} of {len(places)} samples; start again to"
-                        " go on from there"
-                    )
+        try:
+            with named_problems([problem for problem, _ in places]):
+                for chunk in chain([{}], chunks):  # first a chance to stop before all sampling
+                    for place in chunk.keys() - rows.keys():
+                        new[place] = self._judged(*places[place], chunk[place])
+                    stopping = self.stop_requested()
+                    last = len(rows) + len(new) == len(places)
+                    if new and (last or stopping or len(new) >= self.sampler.chunk):
+                        self.kept.keep(new, self.sampler.record())
+                        paused.clear()
+                        rows, new = rows | new, {}
+                    if stopping and not last:
+                        raise PreemptionError(_asked_to_stop(rows, places))
+        except PartLeftError:
+            raise PreemptionError(_asked_to_stop(rows, places)) from None
         return [rows[place] for place in range(len(places))]
 
     def _judged(self, problem: Problem, number: int, completion: Completion) -> Sample:
@@ -108,6 +113,12 @@ class GradedSampler:
             finish=completion.finish,
             reason=verdict.reason,
         )
+
+
+def _asked_to_stop(rows: Sized, places: Sized) -> str:
+    return (
+        f"asked to stop after {len(rows)} of {len(places)} samples; start again to go on from there"
+    )
 
 
 class OpenedCheckpoint(NamedTuple):

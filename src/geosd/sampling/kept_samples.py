@@ -14,6 +14,7 @@ import torch
 from geosd.files import write_text
 from geosd.problems.records import Sample
 from geosd.provenance.identity import differing_parts, identity_digests
+from geosd.sampling.paused_part import PausedPart
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,10 @@ class KeptSamples:
         self.folder, self.aside = scratch / "samples", scratch / "samples.other"
         self.digests = identity_digests(identity)
         self._files, self._records = 0, []
+
+    def paused_part(self) -> PausedPart:
+        """Where the job's part that is under way is kept when it is asked to stop."""
+        return PausedPart(self.folder, self.digests)
 
     def load(self) -> dict[int, Sample]:
         """The samples that are kept, by place; none of another job, and none of a damaged file.

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+from geosd.sampling.paused_part import PausedPart
+
 
 @dataclass(frozen=True)
 class SamplingParams:
@@ -53,11 +55,16 @@ class Sampler(Protocol):
         copies_weights: Whether a call copies the model's weights, one after another, before it
             samples. Otherwise it reads the model where it lies, and needs it whole.
         chunk: Completions of `sample_chunks` that are worth a file of their own.
+        stop_requested: Called before each token; true leaves the chunk under way, with a
+            `PartLeftError`. An engine whose requests end one by one does not call it.
+        paused: Where a chunk is kept that is left in the middle; None keeps none.
     """
 
     on_finish: OnFinish | None
     copies_weights: bool
     chunk: int
+    stop_requested: Callable[[], bool]
+    paused: PausedPart | None
 
     def sample(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seed: int

@@ -1,7 +1,8 @@
 """The sampler that needs nothing but transformers: the laptop's, and everyone's fallback."""
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +22,7 @@ from geosd.sampling.decode_session import (
     takes_preallocated_cache,
 )
 from geosd.sampling.decode_step import DecodeStep, EagerStep
+from geosd.sampling.paused_part import PartLeftError, PausedPart, never
 from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
 from geosd.sampling.token_draws import NO_TOKEN, draw_tokens, request_uniforms
 
@@ -31,6 +33,25 @@ WORTHWHILE = 0.75  # a batch is copied without its ended rows when at most this 
 DecodeSession = PreallocatedSession | ModelCacheSession
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Part:
+    """The responses of a batch under way, T tokens of each of its B rows.
+
+    Attributes:
+        rows: The place in the call of each row that is still computed.
+        known: Rows among them that have ended.
+        done: The responses that have ended, by place.
+        tokens_TB: Of the rows, as drawn.
+    """
+
+    session: DecodeSession
+    rows: list[int]
+    ended_B: Tensor
+    known: int
+    done: dict[int, Completion]
+    tokens_TB: Tensor
 
 
 class TransformersSampler(Sampler):
@@ -64,6 +85,8 @@ class TransformersSampler(Sampler):
         self.model, self.rows, self.compiled, self.progress = model, rows, compiled, progress
         self.end_ids, self.pad_id = sorted(set(end_ids)), pad_id
         self.on_finish: OnFinish | None = None
+        self.stop_requested: Callable[[], bool] = never
+        self.paused: PausedPart | None = None
         self._step_record: dict[str, Any] = {"kind": "none yet"}
 
     def sample_chunks(
@@ -80,6 +103,7 @@ class TransformersSampler(Sampler):
         Raises:
             ContextError: A prompt and its response may be longer than the model's context.
             NonFiniteLogitsError: A row of logits is not finite; see `draw_tokens`.
+            PartLeftError: `stop_requested`; a chunk is left in the middle, and kept in `paused`.
         """
         context = getattr(self.model.config, "max_position_embeddings", None)
         longest = max((len(prompt) for batch in batches for prompt in batch.prompts), default=0)
@@ -106,8 +130,11 @@ class TransformersSampler(Sampler):
     ) -> dict[int, Completion]:
         """Completions of the prompts at some places of a batch, by their places."""
         with evaluation_mode(self.model), float32_logits(self.model):
-            session = self._open([batch.prompts[i] for i in places], sampling.max_new_tokens)
-            return self._complete(session, places, sampling, batch.seed)
+            part = self._resumed(batch, places, sampling)
+            if part is None:
+                prompts = [batch.prompts[i] for i in places]
+                part = self._begun(self._open(prompts, sampling.max_new_tokens), places)
+            return self._complete(part, places, sampling, batch)
 
     def record(self) -> dict[str, Any]:
         """Engine, version, rows, how a step is computed, and how requests are seeded."""
@@ -132,34 +159,81 @@ class TransformersSampler(Sampler):
         return EagerStep(self.model)
 
     def _open(self, prompts: list[Sequence[int]], new_tokens: int) -> DecodeSession:
+        step = self._step_of_batch()
+        if step is None:
+            return ModelCacheSession(self.model, prompts, self.pad_id)
+        return PreallocatedSession(self.model, step, prompts, self.pad_id, new_tokens)
+
+    def _step_of_batch(self) -> DecodeStep | None:
+        """What computes the steps of a batch; notes it for the record."""
         step = self._step
         # Autocast, and weights of another type or on another device, are not in the program.
         if isinstance(step, CompiledStep) and (
             torch.is_autocast_enabled("cpu") or not step.read_weights()
         ):
             step = EagerStep(self.model)
-        if step is None:
-            self._step_record = {"kind": "by the model's own cache"}
-            return ModelCacheSession(self.model, prompts, self.pad_id)
-        self._step_record = step.record
-        return PreallocatedSession(self.model, step, prompts, self.pad_id, new_tokens)
+        self._step_record = {"kind": "by the model's own cache"} if step is None else step.record
+        return step
+
+    def _begun(self, session: DecodeSession, places: list[int]) -> _Part:
+        """The responses of a batch before their first token."""
+        device = session.logits.device
+        ended_B = torch.zeros(len(places), dtype=torch.bool, device=device)
+        tokens_TB = torch.empty(0, len(places), dtype=torch.long, device=device)
+        return _Part(session, list(places), ended_B, 0, {}, tokens_TB)
+
+    def _key(self, batch: PromptBatch, places: list[int], sampling: SamplingParams) -> Any:
+        """What names a part: all that decides its bytes, beside the weights and the job."""
+        prompts = [list(batch.prompts[i]) for i in places]
+        return [batch.seed, places, prompts, vars(sampling), self._step_record]
+
+    def _resumed(
+        self, batch: PromptBatch, places: list[int], sampling: SamplingParams
+    ) -> _Part | None:
+        """The part that a job left in the middle, if it is this one."""
+        if self.paused is None or not self.paused.head.exists():
+            return None
+        step = self._step_of_batch()
+        found = self.paused.load(self._key(batch, places, sampling))
+        if step is None or found is None:
+            return None
+        values, tensors = found
+        ended_B, tokens_TB = tensors.pop("ended"), tensors.pop("tokens")
+        session = PreallocatedSession.resumed(step, values["session"], tensors)
+        done = {place: Completion(tuple(ids), finish) for place, ids, finish in values["done"]}
+        return _Part(session, values["rows"], ended_B, values["known"], done, tokens_TB)
+
+    def _leave(self, part: _Part, key: Any) -> None:
+        """Keep a part, where its session can be kept, and stop."""
+        session, kept = part.session, self.paused
+        on_cpu = session.logits.device.type == "cpu"
+        if kept is not None and on_cpu and isinstance(session, PreallocatedSession):
+            values, tensors = session.state()
+            done = [[place, each.ids, each.finish] for place, each in part.done.items()]
+            own = {"session": values, "rows": part.rows, "known": part.known, "done": done}
+            tensors = {**tensors, "ended": part.ended_B, "tokens": part.tokens_TB}
+            kept.save(key, own, {n: each.contiguous() for n, each in tensors.items()})
+        raise PartLeftError
 
     def _complete(
-        self, session: DecodeSession, places: list[int], sampling: SamplingParams, seed: int
+        self, part: _Part, places: list[int], sampling: SamplingParams, batch: PromptBatch
     ) -> dict[int, Completion]:
         """Completions of a batch by the prompts' places in the call."""
+        session, rows, known, done = part.session, part.rows, part.known, part.done
+        ended_B = part.ended_B
         device = session.logits.device
         stride = CPU_STRIDE if device.type == "cpu" else ACCELERATOR_STRIDE
         ends_V = torch.zeros(session.logits.shape[1] + 1, dtype=torch.bool, device=device)
         ends_V[[*self.end_ids, NO_TOKEN]] = True  # which is the last one: broken logits end a row
         cap = sampling.max_new_tokens
-        uniforms_RB = request_uniforms(seed, places, cap).to(device)
-        tokens_RB = torch.empty(cap, len(places), dtype=torch.long, device=device)
-        ended_B = torch.zeros(len(places), dtype=torch.bool, device=device)
-        rows = list(places)  # the place in the call of each row that is still computed
-        known = 0  # rows among them that have ended
-        done: dict[int, Completion] = {}
-        for token in range(cap):
+        uniforms_RB = request_uniforms(batch.seed, rows, cap).to(device)
+        tokens_RB = torch.empty(cap, len(rows), dtype=torch.long, device=device)
+        begun = len(part.tokens_TB)
+        tokens_RB[:begun] = part.tokens_TB
+        for token in range(begun, cap):
+            if self.stop_requested():
+                left = _Part(session, rows, ended_B, known, done, tokens_RB[:token])
+                self._leave(left, self._key(batch, places, sampling))
             ids_B = draw_tokens(session.logits, uniforms_RB[token], sampling)
             tokens_RB[token] = ids_B
             ended_B |= ends_V[ids_B]

@@ -24,6 +24,7 @@ from tqdm import tqdm
 
 from geosd.models.context_length import check_context
 from geosd.sampling.broken_logits import NonFiniteLogitsError
+from geosd.sampling.paused_part import PausedPart, never
 from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
 from geosd.seeds import seed_of
 
@@ -74,6 +75,8 @@ class VllmSampler(Sampler):
         self.copies_weights = weights is not None
         self.syncs = 0
         self.on_finish: OnFinish | None = None
+        self.stop_requested: Callable[[], bool] = never  # requests end one by one
+        self.paused: PausedPart | None = None
         self._open_engine, self._part_bytes = open_engine, part_bytes
 
     @cached_property

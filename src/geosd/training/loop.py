@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ from geosd.objectives.objective import Batch, Objective, Terms
 from geosd.objectives.reduce import loss_terms, mean_loss
 from geosd.optim.update import warmup
 from geosd.preemption import PreemptionError
+from geosd.sampling.paused_part import PartLeftError
 from geosd.seeds import seed_of
 from geosd.training.arguments import TrainingArguments
 from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
@@ -44,7 +45,7 @@ from geosd.training.fsdp import full_model
 from geosd.training.measurement import Measurement, measure_student
 from geosd.training.microbatches import Microbatch, responses_per_rank
 from geosd.training.resume_state import ResumeState, Snapshots
-from geosd.training.rollouts import Rollouts
+from geosd.training.rollouts import LocalRollouts, Rollouts
 from geosd.training.run import TrainingRun
 
 if TYPE_CHECKING:  # `make gpu-check` takes a step where neither pandas nor DVCLive is
@@ -72,7 +73,8 @@ def train(
         open_log: Opens the step log at the first step that will be done.
         snapshots: Where weights are kept on the way; a state whose snapshots are gone is not
             continued.
-        stop_requested: Called after each step; true ends the run there.
+        stop_requested: Called after each step, and where the step may be left before each token of
+            its rollouts; true ends the run there.
 
     Raises:
         PreemptionError: The scheduler sent SIGTERM; the state of the run is saved.
@@ -89,8 +91,17 @@ def train(
         snapshots.clear()
     log, silent = (open_log(start), False) if ranks.is_main else (None, True)
     steps = tqdm(range(start, total), initial=start, total=total, mininterval=2, disable=silent)
+    run = leaving_rollouts(run, stop_requested)
     for step in steps:
-        values = train_step(run, args, step)
+        try:
+            values = train_step(run, args, step)
+        except PartLeftError:  # nothing of the step has been learned from yet
+            if log is not None and step > start:
+                log.sync()
+                resume.save(step, run.state_dict())
+            if log is not None:
+                log.close()
+            raise PreemptionError(_asked_to_stop(step)) from None
         if log is not None:
             log.write(values)
         steps.set_postfix_str(f"loss {values['loss/total']:.4f}", refresh=False)
@@ -112,15 +123,30 @@ def train(
             if log is not None:
                 log.close()
             ranks.barrier()
-            raise PreemptionError(
-                f"asked to stop after {done} steps; start again to go on from there"
-            )
+            raise PreemptionError(_asked_to_stop(done))
     run.skipped.check(args.max_skipped_steps, total, str(resume.path))  # of a run that was done
     values = measure_student(run, args, total)
     if log is not None:
         log.write(values)
         log.close()
     return log
+
+
+def leaving_rollouts(run: TrainingRun, stop_requested: Callable[[], bool]) -> TrainingRun:
+    """The run with steps that end in the middle of their rollouts, which take most of the time.
+
+    Not where several processes would have to leave together, nor where the step has already moved
+    a teacher that is an average of students.
+    """
+    source = run.rollout_source
+    alone = run.ranks.size == 1 and isinstance(source, LocalRollouts)
+    if not alone or run.reference_models.average is not None:
+        return run
+    return replace(run, rollout_source=replace(source, stop_requested=stop_requested))
+
+
+def _asked_to_stop(done: int) -> str:
+    return f"asked to stop after {done} steps; start again to go on from there"
 
 
 def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:

@@ -6,7 +6,7 @@ B = responses of the step, T = tokens of a response, D = hidden width.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import nlargest
@@ -21,6 +21,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.sampling.broken_logits import named_problems
+from geosd.sampling.paused_part import never
 from geosd.sampling.sampler import Sampler, SamplingParams
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
@@ -130,7 +131,8 @@ class RolloutBatchSettings:
 class LocalRollouts:
     """Responses sampled where the student is trained: by the first rank, from the whole student.
 
-    `RemoteRollouts` of `geosd.training.rollout_workers` has the same `collect` and `record`.
+    `RemoteRollouts` of `geosd.training.rollout_workers` has the same `collect` and `record`. Where
+    `stop_requested` is true, the rollouts of a step end with a `PartLeftError`.
     """
 
     student: nn.Module
@@ -140,6 +142,7 @@ class LocalRollouts:
     sampler: Sampler
     grade: Grader
     ranks: Ranks = field(default_factory=Ranks)
+    stop_requested: Callable[[], bool] = never
 
     def check_prompts(self) -> LocalRollouts:
         """Return self, or raise ContextError if a longest prompt and its response do not fit."""
@@ -209,6 +212,8 @@ class LocalRollouts:
         truncated = [False] * len(responses)
         if source != "solution":
             seed = seed_of(problem_sampler.seed, "rollout", step)
+            # Only between the update before and the one of this step: there a step may be left.
+            self.sampler.stop_requested = self.stop_requested if count is None else never
             with named_problems(problems):
                 completions = self.sampler.sample(student_prompts, settings.sampling, seed)
             responses = [list(completion.ids) for completion in completions]
