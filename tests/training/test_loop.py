@@ -1,7 +1,10 @@
 """The loop as a whole: resumable at every step, the same for every seed, fair to every method."""
 
 import dataclasses
+import functools
+import itertools
 import os
+import re
 import signal
 
 import pytest
@@ -9,6 +12,7 @@ import torch
 import yaml
 
 from geosd.objectives.objective import build, names
+from geosd.preemption import PreemptionError
 from geosd.problems.grading import Verdict
 from geosd.seeds import seed_of
 from geosd.training.arguments import training_arguments
@@ -125,6 +129,28 @@ def test_a_run_killed_at_every_step_ends_like_one_never_killed(
     resumed, resumed_log = run_to_end(tiny, settings, killed)
     assert same(undisturbed, resumed)
     assert log.equals(resumed_log)
+
+
+@pytest.mark.parametrize(("teacher", "looks"), [("delayed", 8), ("average", 1)])
+def test_a_run_asked_to_stop_in_its_rollouts_ends_there_and_goes_on_with_the_same_bits(
+    tiny, settings, tmp_path, teacher, looks
+):
+    settings |= {"teacher": teacher, "steps": 4, "anchor_every": 2, "save_every": 4}
+    whole, log = run_to_end(tiny, settings, tmp_path / "whole")
+    scratch, ended = tmp_path / "stopped", []
+    for _ in range(20):
+        calls = itertools.count()  # after each token; with an average, after each step
+        run = assemble(tiny, settings)
+        resume = ResumeState(scratch, [settings, 0])
+        stop = functools.partial(lambda calls: next(calls) >= looks, calls)
+        open_log = lambda step: StepLog(scratch / "log", step)  # noqa: E731
+        try:
+            written = train(run, training_arguments(settings), resume, open_log, None, stop)
+            break
+        except PreemptionError as error:
+            ended.append(int(re.search(r"after (\d+) steps", str(error))[1]))
+    assert ended == sorted(ended) and len(ended) > 1
+    assert same(whole, run.student.state_dict()) and log.equals(written.table())
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, settings, tmp_path):

@@ -1,11 +1,12 @@
 import os
+import shutil
 
 import pandas as pd
 import pytest
 from accelerate.tracking import GeneralTracker
 
 from geosd.training import step_log
-from geosd.training.step_log import StepLog, check_trackers
+from geosd.training.step_log import CutStepLogError, StepLog, check_trackers
 
 
 def write(folder, start, stop, offset=0.0):
@@ -39,6 +40,20 @@ def test_a_resumed_log_is_that_of_an_undisturbed_run(tmp_path):
 def test_a_log_started_anew_forgets_what_was_there(tmp_path):
     write(tmp_path / "log", 0, 5)
     assert len(write(tmp_path / "log", 0, 2).table()) == 2
+
+
+@pytest.mark.parametrize("look", ["sync", "table", "resume"])
+def test_a_log_that_lost_its_beginning_while_the_run_went_on_is_refused(tmp_path, look):
+    folder = tmp_path / "scratch/log"
+    log = StepLog(folder, 0)
+    for step in range(4):
+        log.write({"loss/total": float(step)})
+        if step == 1:
+            shutil.rmtree(folder.parent)
+    with pytest.raises(CutStepLogError, match="(?s)lacks 2 of 4 steps .*Hint: `rm -r .*scratch`"):
+        StepLog(folder, 4) if look == "resume" else getattr(log, look)()
+    log.close()
+    assert len(write(folder, 0, 2).table()) == 2  # begun anew
 
 
 def test_syncing_waits_for_every_table(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ the log of a resumed run is that of an undisturbed one.
 """
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ from geosd.files import sync, write_json, write_text
 from geosd.training.processes import process_state
 
 TRACKERS = ("tensorboard", "wandb", "trackio")
+
+
+class CutStepLogError(ValueError):
+    """A step log that lacks steps of its run: somebody removed it while the run went on."""
 
 
 class StepLog:
@@ -38,9 +43,10 @@ class StepLog:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         check_trackers(trackers)
-        self.tables = folder / "plots" / "metrics"
+        self.folder, self.tables = folder, folder / "plots" / "metrics"
         for path in self._tables():
             _drop_from(path, start)
+        self._check_whole(start)
         if start:
             write_json(folder / "metrics.json", {"step": start - 1})
         # No experiment refs, no dvc.yaml of its own, no report: only the log.
@@ -63,7 +69,12 @@ class StepLog:
         self.step += 1
 
     def sync(self) -> None:
-        """Wait until DVCLive's tables are on the disk: a power cut takes no line of them then."""
+        """Wait until DVCLive's tables are on the disk: a power cut takes no line of them then.
+
+        Raises:
+            CutStepLogError: They lack a step of the run.
+        """
+        self._check_whole(self.step)
         for path in self._tables():
             sync(path)
 
@@ -73,7 +84,12 @@ class StepLog:
             tracker.finish()
 
     def table(self) -> pd.DataFrame:
-        """All metrics side by side: one row a step, one column a metric, sorted by name."""
+        """All metrics side by side: one row a step, one column a metric, sorted by name.
+
+        Raises:
+            CutStepLogError: A step of the run is missing.
+        """
+        self._check_whole(self.step)
         columns = []
         for path in self._tables():
             name = path.relative_to(self.tables).with_suffix("").as_posix()
@@ -82,6 +98,21 @@ class StepLog:
         if not columns:
             return pd.DataFrame(index=pd.Index([], name="step"))
         return pd.concat(sorted(columns, key=lambda c: c.name), axis=1).sort_index()
+
+    def _check_whole(self, end: int) -> None:
+        """Refuse a log without a row of each step before `end`: its run would look proven."""
+        lines = (
+            line for path in self._tables() for line in path.read_text("utf-8").split("\n")[1:]
+        )
+        logged = {int(line.split("\t")[0]) for line in lines if line}
+        missing = sorted(set(range(end)) - logged)
+        if missing:
+            raise CutStepLogError(
+                f"{self.folder} lacks {len(missing)} of {end} steps of its run, the first"
+                f" {missing[0]}: it was removed or cut while the run went on.\nHint: `rm -r"
+                f" {shlex.quote(str(self.folder.parent))}`, and start the same command again: the"
+                " run begins anew."
+            )
 
     def _tables(self) -> list[Path]:
         return sorted(self.tables.rglob("*.tsv"))
