@@ -149,7 +149,7 @@ def test_a_run_asked_to_stop_in_its_rollouts_ends_there_and_goes_on_with_the_sam
             break
         except PreemptionError as error:
             ended.append(int(re.search(r"after (\d+) steps", str(error))[1]))
-    assert ended == sorted(ended) and len(ended) > 1
+    assert ended and ended == sorted(ended)
     assert same(whole, run.student.state_dict()) and log.equals(written.table())
 
 
