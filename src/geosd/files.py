@@ -47,6 +47,7 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
     Raises:
         NoRoomError: The disk is full, or a quota or the limit on files is reached; says so,
             whatever the writer said.
+        FileNotFoundError: Another process has taken the temporary file away.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +55,14 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
     try:
         yield temporary
         replace(temporary, path)
+    except FileNotFoundError as error:
+        if error.filename != str(temporary) or not path.parent.is_dir():
+            raise
+        raise FileNotFoundError(
+            f"{temporary} was taken away while it was written: another process makes {path}, too.\n"
+            "Hint: clones that share a folder by a link may not run at the same time; start again"
+            " when the other one has ended."
+        ) from error
     except Exception as error:
         # Writers of weights and states say of a full disk only that a position is unexpected.
         cause = no_room(error, [temporary, path.parent])

@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from geosd import __main__ as command
+from geosd.cli import forkserver
 from geosd.cli.forkserver import FOLDER, OWNER, SERVED
 from geosd.provenance.code import SOURCES, code_of
 
@@ -198,6 +199,24 @@ def test_other_variables_are_another_server(site: Site) -> None:
     for variables in ({}, {"OMP_NUM_THREADS": "2"}, {"PWD": "elsewhere"}):
         assert site.run("geosd", "pool", "--help", **variables)[0] == 0
     assert len(sockets(site.folder)) == 2
+
+
+def test_a_folder_with_a_long_name_has_a_server_too(site: Site, tmp_path: Path) -> None:
+    """A socket's name may have 107 bytes, and the folders of a cluster's jobs are longer."""
+    long = tmp_path / ("x" * 90) / "geosd-abcdefgh"
+    long.mkdir(parents=True)
+    assert site.run("geosd", "pool", "--help", **{FOLDER: str(long)})[0] == 0
+    assert len(sockets(long)) == 1
+
+
+def test_a_server_that_ends_at_once_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forkserver.sys, "executable", "/bin/false")
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        forkserver._connected(tmp_path)
+    assert time.monotonic() - began < forkserver.START_S / 2
 
 
 def test_programs_without_torch_start_by_themselves(tmp_path: Path) -> None:

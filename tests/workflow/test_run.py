@@ -11,8 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from geosd.cli import extras, figures, pages, run, snakemake_runs
+from geosd.cli import extras, figures, pages, publish, run, snakemake_runs
 from geosd.cli.snakemake_runs import snakemake
+from geosd.config import load, resolve
+from geosd.config.run_folders import RunFolders
+from geosd.provenance.code import code_version
+from geosd.provenance.manifest import manifest, write_manifest
 
 
 @pytest.fixture
@@ -133,10 +137,11 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
     writes = 'while [ "$1" != --report ]; do shift; done\necho whole > "$2"\nexit'
     page = tmp_path / "results/quick/provenance.html"
     page.parent.mkdir(parents=True)
-    stand_in(f"{writes} 3")
-    with pytest.raises(SystemExit):
+    failed = "how study quick was made could not be written: OSError: no style.*\nHint: .*complete"
+    stand_in(f"echo 'OSError: no style'; echo 'More words.'; {writes} 3")
+    with pytest.raises(SystemExit, match=f"(?s){failed}"):
         snakemake_runs.write_provenance("quick")
-    assert not page.exists()
+    assert not list(page.parent.iterdir())  # nor what is half written
     stand_in(f"{writes} 0")
     snakemake_runs.write_provenance("quick")
     assert page.read_text() == "whole\n"
@@ -148,3 +153,104 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
     os.utime(table, (page.stat().st_mtime + 1,) * 2)
     with pytest.raises(SystemExit):
         snakemake_runs.write_provenance("quick")
+
+
+def test_what_was_found_is_said_before_the_report_of_how_it_was_made(monkeypatch, root, capsys):
+    def fails(study):
+        print("how it was made")
+        raise SystemExit("no room")
+
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(run, "snakemake", lambda *of: None)
+    monkeypatch.setattr(run, "write_provenance", fails)
+    monkeypatch.setattr(run, "summary", lambda study: print("the finding"))
+    with pytest.raises(SystemExit, match="no room"):
+        run.main("quick")
+    said = capsys.readouterr().out
+    assert said.index("the finding") < said.index("Report   results/quick/report.html")
+    assert said.index("report.html") < said.index("how it was made")
+
+
+def test_a_run_that_fails_on_a_full_disk_says_so_last(stand_in, monkeypatch, capfd):
+    stand_in("echo 'anything else'; exit 1")
+    monkeypatch.setattr(snakemake_runs, "refused", lambda folder: 122 * (folder.name == "figures"))
+    with pytest.raises(SystemExit):
+        snakemake("quick")
+    last = capfd.readouterr().err.splitlines()[-2:]
+    assert last[0] == "figures: [Errno 122] the quota on this disk is used up."
+    assert last[1].startswith("Hint: make room")
+
+
+@pytest.mark.parametrize("folder", ["results", "scratch", "figures"])
+def test_a_link_to_a_disk_that_is_not_there_is_named(stand_in, root, tmp_path, monkeypatch, folder):
+    for name in ("params.yaml", "selected", "base_models"):
+        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / folder).symlink_to("/nowhere/disk")
+    with pytest.raises(FileNotFoundError, match=f"{folder} is a link to /nowhere/disk.*\nHint: "):
+        run.main("quick")
+    assert not (tmp_path / "words").exists()
+
+
+def test_two_clones_that_share_their_results_by_a_link_do_not_run_at_once(tmp_path, monkeypatch):
+    (tmp_path / "disk").mkdir()
+    for clone in ("one", "two"):
+        (tmp_path / clone).mkdir()
+        (tmp_path / clone / "results").symlink_to(tmp_path / "disk")
+    monkeypatch.chdir(tmp_path / "one")
+    with run.alone_in_results():
+        monkeypatch.chdir(tmp_path / "two")
+        with (
+            pytest.raises(ValueError, match="Another run is at work in .*disk.*\nHint: "),
+            run.alone_in_results(),
+        ):
+            pass
+    with run.alone_in_results():
+        pass
+
+
+def test_files_of_a_finished_study_that_are_gone_are_named(root, tmp_path, monkeypatch, capsys):
+    study = resolve(load(root / "params.yaml"), "quick")
+    monkeypatch.chdir(tmp_path)
+    folder = Path(RunFolders(study).rows()[0].evaluate)
+    samples, scores = folder / "samples.jsonl", Path("results/quick/analyse/scores.csv")
+    recorded = {scores: {"inputs": [samples]}, samples: {"inputs": [Path("results/gone.jsonl")]}}
+    for path, named in recorded.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        inputs = {str(each): "0" for each in named["inputs"]}
+        made = manifest("analyse", inputs, {}, 0.0, {path.name: "0"}, {})
+        write_manifest(path.parent / "manifest.json", made)
+    run.say_what_is_missing(study)
+    assert capsys.readouterr().out == ""
+    for path in (samples, scores):
+        path.unlink()
+    run.say_what_is_missing(study)
+    head, *files, hint = capsys.readouterr().out.strip().splitlines()
+    assert head.endswith("are gone (2):") and sorted(files) == [f"  {samples}", f"  {scores}"]
+    assert hint.startswith("Hint: `snakemake --profile local --config study=quick -- results/")
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("echo 'fatal: detected dubious ownership in repository at x' >&2; exit 128", "another"),
+        ("echo 'fatal: not a git repository (or any parent)' >&2; exit 128", "no git repository"),
+        (None, "git is not installed"),
+    ],
+)
+def test_why_no_commit_is_known_is_recorded_and_ends_no_run(
+    tmp_path, monkeypatch, capsys, does, why
+):
+    if does:
+        (tmp_path / "git").write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    recorded = code_version("analyse", {})
+    assert recorded["commit"] is None and why in recorded["no_commit"]
+    assert str(tmp_path) not in recorded["no_commit"]
+    publish.dvc_commit("quick", finished=True)
+    said = capsys.readouterr().out
+    assert said.startswith("DVC does not know study quick: ") and "fatal" not in said
+    run.say_why_no_commit()
+    hinted = "Hint: `git config --global --add safe.directory" in capsys.readouterr().out
+    assert hinted == (why == "another")

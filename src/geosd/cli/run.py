@@ -1,7 +1,10 @@
 """Run a study with Snakemake, and say on the terminal what it found."""
 
+import fcntl
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -10,13 +13,18 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from geosd.cli.snakemake_runs import rules_of_outputs, snakemake, write_provenance
-from geosd.config import load, resolve
+from geosd.cli.snakemake_runs import WRITTEN, rules_of_outputs, snakemake, write_provenance
+from geosd.config import Study, load, resolve
 from geosd.config.planned import PLAN, configuration_texts, keep
+from geosd.config.run_folders import RunFolders
 from geosd.provenance.code import NO_COMMIT, why_no_commit
+from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.proof import prove
 from geosd.reporting.claims_page import NO_WORDS, counts_in_words, finding_in_words, interval_words
 from geosd.scores.tidy import read_tidy
+
+SHOWN_FILES = 5
+"""Missing files that have a line each; the others are counted."""
 
 
 def main(study: str = "quick", outputs_only: bool = False) -> None:
@@ -25,16 +33,20 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     Args:
         outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
+    # A mistake is named without Snakemake's words around it.
     params = load("params.yaml")
-    resolve(params, study)  # a mistake is named without Snakemake's words around it
+    resolved = resolve(params, study)
+    check_links()
     # The run's report and summary are of the same configuration as its jobs.
     os.environ.setdefault(PLAN, str(keep(configuration_texts(params))))
     say_why_no_commit()
-    snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
+    with alone_in_results():
+        snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
     if not outputs_only:
         summary(study)
         print(f"\nFigures  figures/{study}/\nLogs     logs/{study}/, of Snakemake .snakemake/log/")
         print(f"Report   results/{study}/report.html")
+        say_what_is_missing(resolved)
     write_provenance(study)  # last: what was found is said, also where this fails
 
 
@@ -47,6 +59,79 @@ def say_why_no_commit() -> None:
             f"The results of this run will name no commit: {why}.\nHint: `git config --global"
             f" --add safe.directory {folder}`, if you trust who owns it."
         )
+
+
+def check_links() -> None:
+    """Refuse a folder that is a link to nowhere, as to a disk that is not mounted.
+
+    Raises:
+        FileNotFoundError: Names the link and its target.
+    """
+    for folder in map(Path, WRITTEN):
+        if folder.is_symlink() and not folder.is_dir():
+            raise FileNotFoundError(
+                f"{folder} is a link to {folder.readlink()}, which is no folder.\nHint: mount its"
+                " disk or make the folder; or remove the link, and results are written here."
+            )
+
+
+@contextmanager
+def alone_in_results() -> Iterator[None]:
+    """Context in which no other clone runs a study into the results that this one shares by a link.
+
+    Within a clone Snakemake's own lock is enough.
+
+    Raises:
+        ValueError: Another run is at work there.
+    """
+    results = Path("results")
+    if not results.is_symlink():
+        yield
+        return
+    with (results / ".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"Another run is at work in {results.resolve()}, to which results/ is a link, of"
+                " this clone or of another one.\nHint: wait for its end, or `make stop` where it"
+                " runs: two would take away each other's files."
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+
+
+def say_what_is_missing(study: Study) -> None:
+    """Name files from which the study was made and that are gone, and how to make them again.
+
+    Snakemake makes nothing again that no file which is there waits for.
+    """
+    missing = missing_files(study)
+    if missing:
+        command = f"snakemake --profile local --config study={study.name} -- {missing[0]}"
+        more = len(missing) - SHOWN_FILES
+        print(f"\nThese files, from which the study was made, are gone ({len(missing)}):")
+        print("\n".join(f"  {path}" for path in missing[:SHOWN_FILES]))
+        print(f"  and {more} more\n" if more > 0 else "", end="")
+        print(f"Hint: `{command}` makes one again, `make stale STUDY={study.name}` says more.")
+
+
+def missing_files(study: Study) -> list[Path]:
+    """What a study's manifests record and is gone, but for weights that the study lets go."""
+    analysed = Path("results", study.name, "analyse")
+    folders = [analysed, *(Path(folder) for folder in RunFolders(study).jobs())]
+    recorded: dict[Path, None] = {}
+    for folder in folders:
+        if not (folder / MANIFEST).exists():
+            continue
+        values = read_manifest(folder)
+        recorded |= dict.fromkeys(folder / name for name in values["outputs"])
+        recorded |= dict.fromkeys(map(Path, values["inputs"]) if folder == analysed else ())
+    kept = study.overlay.keep != "samples"
+    return [
+        path for path in recorded if not path.exists() and (kept or path.suffix != ".safetensors")
+    ]
 
 
 def summary(
