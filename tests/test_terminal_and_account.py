@@ -11,7 +11,7 @@ from geosd.account import complete_account
 PRINTS = """
 from geosd.terminal import print_with_replacements
 print_with_replacements()
-print("accuracy of π₀: −1 ± 2 \udcff")
+print("accuracy of \\u03c0\\u2080: \\u22121 \\udcff")
 """
 
 

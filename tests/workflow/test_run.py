@@ -211,6 +211,7 @@ def test_two_clones_that_share_their_results_by_a_link_do_not_run_at_once(tmp_pa
 def test_files_of_a_finished_study_that_are_gone_are_named(root, tmp_path, monkeypatch, capsys):
     study = resolve(load(root / "params.yaml"), "quick")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     folder = Path(RunFolders(study).rows()[0].evaluate)
     samples, scores = folder / "samples.jsonl", Path("results/quick/analyse/scores.csv")
     recorded = {scores: {"inputs": [samples]}, samples: {"inputs": [Path("results/gone.jsonl")]}}
