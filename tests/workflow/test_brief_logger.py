@@ -252,6 +252,15 @@ def test_in_a_folder_that_cannot_be_written_the_reason_is_said_and_no_traceback(
     assert shown(logger, capsys, error).startswith(f"{error}\nHint: ")
 
 
+def test_an_input_of_the_future_has_a_remedy(logger, capsys):
+    error = (
+        "WorkflowError:\nOutput a.csv has older modification time (2026-01-01 10:00:00) than input"
+        " my samples.jsonl (2031-01-01 10:00:00). This could indicate a clock skew problem."
+    )
+    last = shown(logger, capsys, error).splitlines()[-1]
+    assert last == "Hint: `touch 'my samples.jsonl'` gives the input the time of today."
+
+
 @pytest.mark.slow
 def test_a_second_run_and_a_run_after_a_kill_name_make_stop(snakemake):
     for name in "ab":

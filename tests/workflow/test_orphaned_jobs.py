@@ -203,7 +203,7 @@ def test_make_stop_ends_a_local_job_whose_driver_was_killed_and_it_saves_its_sta
     assert time.monotonic() - began < ENDING_S
     assert process.wait(5) == 75
     assert Path("saved").exists() and not Path("made").exists()
-    (line,) = capsys.readouterr().out.splitlines()
+    line = capsys.readouterr().out.splitlines()[0]
     assert line.startswith("Ended: ") and "program.py" in line
     assert not local_jobs(tmp_path)
 
@@ -231,20 +231,18 @@ def test_jobs_of_another_folder_and_of_slurm_are_left_alone(
     try:
         orphaned_jobs.stop_everything()
         assert [process.poll() for process in (elsewhere, slurm, unknown)] == [None] * 3
-        assert capsys.readouterr().out == "Nothing was at work in this folder.\n"
+        assert capsys.readouterr().out.endswith("Nothing was at work in this folder.\n")
     finally:
         for process in (elsewhere, slurm, unknown):
             process.kill()
             process.wait()
 
 
-def test_make_clean_removes_nothing_beside_a_job_or_in_a_locked_folder(
-    orphaned_jobs, job, root, tmp_path
-):
+def test_make_clean_removes_nothing_beside_a_job_or_in_a_locked_folder(job, root, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(root / "src")}
 
-    def clean() -> subprocess.CompletedProcess[str]:
-        command = ["make", "-f", root / "Makefile", "-I", root, "clean"]
+    def make(target: str) -> subprocess.CompletedProcess[str]:
+        command = ["make", "-f", root / "Makefile", "-I", root, target]
         for name in ("dev.mk", "workflow", ".venv"):
             with contextlib.suppress(FileExistsError):
                 (tmp_path / name).symlink_to(root / name)
@@ -252,16 +250,19 @@ def test_make_clean_removes_nothing_beside_a_job_or_in_a_locked_folder(
 
     (tmp_path / "scratch/x").mkdir(parents=True)
     job(SAVES, launched=True)
-    refused = clean()
+    refused = make("clean")
     assert refused.returncode and "Hint: wait for the end, or `make stop`" in refused.stderr
     assert (tmp_path / "scratch/x").exists()
-    orphaned_jobs.stop_everything()
+    stopped = make("stop")
+    assert stopped.returncode == 0 and stopped.stdout.startswith("Ended: "), stopped
     lock = tmp_path / ".snakemake/locks/0.input.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    assert clean().returncode and (tmp_path / "scratch/x").exists()
-    lock.unlink()
-    done = clean()
+    assert make("clean").returncode and (tmp_path / "scratch/x").exists()
+    stopped = make("stop")
+    assert stopped.stdout.endswith("The folder is unlocked.\n") and not lock.exists()
+    assert make("stop").stdout.endswith("Nothing was at work in this folder.\n")
+    done = make("clean")
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "scratch").exists()
 

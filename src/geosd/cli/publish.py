@@ -194,7 +194,14 @@ def dvc_commit(study: str, finished: bool = False) -> None:
     elif not (finished or is_finished(study)):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
     else:
-        commit([pipeline], all_folders(study))
+        try:
+            commit([pipeline], all_folders(study))
+        except SystemExit as error:
+            if not finished:
+                raise
+            last = str(error).strip().splitlines()[-1]
+            print(f"DVC does not know study {study}: {last}\nNothing of the study is missing.")
+            return
         print(f"DVC knows study {study}: `dvc status` finds nothing to do in {pipeline}.")
 
 

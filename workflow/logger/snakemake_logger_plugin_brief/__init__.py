@@ -8,6 +8,7 @@ is in its own file under .snakemake/log, and what a job says in its log under lo
 
 import logging
 import re
+import shlex
 import threading
 import time
 from collections import Counter, defaultdict
@@ -46,6 +47,8 @@ LOCKED = (
     " for the one at work; `make stop` ends it where it is not wanted, and unlocks the folder."
 )
 READ_ONLY = re.compile(r"(?:PermissionError|OSError): \[Errno (?:13|30)\] .*")
+NEWER_INPUT = re.compile(r"has older modification time \([^)]*\) than input (.+?) \(\d{4}-")
+"""Snakemake's words about a file of the future, as one from a machine with another clock."""
 TARGETS = {"all", "tables", "figures"}
 """Rules that run nothing."""
 
@@ -122,6 +125,9 @@ class LogHandler(LogHandlerBase):
             return LOCKED
         if not self.jobs and (refused := READ_ONLY.search(error)):
             return f"{refused[0]}\nHint: Snakemake writes here; run in a clone of your own."
+        if newer := NEWER_INPUT.search(error):
+            file = shlex.quote(newer[1])
+            return f"{error.rstrip()}\nHint: `touch {file}` gives the input the time of today."
         return re.sub(r"(\nHint: .*)(?:\n +File .*)+\s*$", r"\1", error)
 
     def _take_counts(self, record: logging.LogRecord) -> None:
