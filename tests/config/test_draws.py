@@ -113,9 +113,15 @@ def test_how_a_shipped_model_was_made_moves_nothing(folders):
     assert before.base(MODEL) != here != folders(longer).base(MODEL)
 
 
-def test_a_draw_that_is_not_there_is_named_with_a_hint(folders):
-    with pytest.raises(ShippedCheckpointError, match="base_models/mini-qwen3/99.\nHint: "):
-        folders(lambda values: values["studies"]["quick"].update(draws=100, seeds=[0, 99])).rows()
+def test_more_draws_than_there_are_are_named_when_the_file_is_read(folders):
+    with pytest.raises(ConfigError, match="draws: mini-qwen3 has 2 draws in .*; allowed are 1 to 2"):
+        folders(lambda values: values["studies"]["quick"].update(draws=100, seeds=[0]))
+
+
+def test_a_draw_that_is_not_there_is_named_with_a_hint(folders, project):
+    (project / "base_models/SHA256SUMS").write_text("")  # as before `make base-models`
+    with pytest.raises(ShippedCheckpointError, match="base_models/mini-qwen3/0.\nHint: "):
+        folders().rows()
 
 
 @pytest.mark.parametrize("source", ["pretrained", "released"])

@@ -5,6 +5,7 @@ sections, and between a study and its models.
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import product
@@ -30,7 +31,7 @@ from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
 from geosd.models.architectures import TINY_MODELS
-from geosd.models.shipped_base_models import SHIPPED
+from geosd.models.shipped_base_models import SHIPPED, pinned_draws
 from geosd.problems.sources import get_data_source, names
 from geosd.reporting.specs import output_specs
 
@@ -48,6 +49,14 @@ PINS = {
 }
 """Where a released checkpoint may lie, in the order of preference -> the keys that pin it there."""
 
+STEPS_BETWEEN = ("save_every", "diagnose_every", "max_skipped_steps")
+"""Keys of a training that count its steps."""
+OF_PROBLEMS = ("problems", "final_rollouts")
+"""Keys of a training that count its problems."""
+SPLITS = ("train", "select_train", "select_validation", "test_id")
+"""Keys of the data that draw from the same problems."""
+SAMPLING_RULES = ("pool", "evaluate", "states")
+"""Rules of which every GPU samples."""
 MISSING = "Field required"
 """pydantic's reason for a key that is not there."""
 Clash = tuple[KeyPath, str]
@@ -112,12 +121,14 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
     if evaluation["coverage"] < evaluation["samples"]:
         message = f"must be samples, which is {evaluation['samples']}, or more."
         yield ("evaluation", "coverage"), message
+    yield from _devices(study, model)
     try:
         from_files = get_data_source(data["source"]).reads_raw
     except ValueError:
         message = f"{data['source']} is no data source. "
         yield ("data", "source"), message + alternatives(data["source"], list(names()))
         return
+    yield from _counts(data)
     if from_files and data["raw"] is None:
         yield (
             ("data", "raw"),
@@ -132,6 +143,34 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
         yield ("data", "date"), f"{data['source']} has no chat template; take the line away."
     if data["conflict"] is not None and not data["source"].startswith("search"):
         yield ("data", "conflict"), f"{data['source']} has none; take the line away."
+
+
+def _counts(data: Mapping[str, Any]) -> Iterator[Clash]:
+    """More problems than a source has, where that is known without its files."""
+    source, name = get_data_source(data["source"]), data["source"]
+    wanted = sum(data[key] for key in SPLITS)
+    if source.most_problems is not None and wanted > source.most_problems:
+        largest = max(SPLITS, key=lambda key: data[key])
+        message = f"{data[largest]} is too many: {', '.join(SPLITS)} are {wanted} problems, and"
+        yield ("data", largest), f"{message} {name} has {source.most_problems}."
+    most = source.most_per_benchmark
+    if most is not None and (data["test_per_benchmark"] or 0) > most:
+        message = f"{data['test_per_benchmark']} is more than the {most} problems of the smallest"
+        yield ("data", "test_per_benchmark"), f"{message} benchmark of {name}; null takes all."
+
+
+def _devices(study: Study, model: str) -> Iterator[Clash]:
+    """More devices for each matrix than a job that samples has GPUs."""
+    rollout, resources = study.section("rollout", model), study.params.resources_of(model)
+    if rollout["engine"] != "vllm":
+        return
+    gpus = {rule: getattr(resources, rule).gpus for rule in SAMPLING_RULES}
+    gpus["train"] = resources.train.inference_gpus or resources.train.gpus
+    for rule, number in gpus.items():
+        if 0 < number < rollout["tensor_parallel"]:
+            message = f"{rollout['tensor_parallel']} is more than the {number} GPUs that sample in"
+            yield ("rollout", "tensor_parallel"), f"{message} rule {rule} (resources), for {model}."
+            return
 
 
 def _base(study: Study, model: str) -> Iterator[Clash]:
@@ -155,22 +194,31 @@ def _base(study: Study, model: str) -> Iterator[Clash]:
         if not wrong and (name := recipe["architecture"]) not in TINY_MODELS:
             message = f"{name} is no architecture. {alternatives(name, list(TINY_MODELS))}"
             yield (*place, "pretraining", "architecture"), message
-    # Whether the folder of a draw is there is the plan's to say: `make base-models` reads the same
-    # file before any draw exists.
     if study.draws > 1 and study.shipped_base(model, 0) is None:
         message = f"{model} has one base model; only those in {SHIPPED}/ have several draws."
         yield ("draws",), message
+    elif study.draws > 1:
+        # Without any draw `make base-models` is still to come, which reads the same file.
+        draws = pinned_draws(base["checkpoint"]["folder"])
+        if 0 < draws < study.draws:
+            yield ("draws",), f"{model} has {draws} draws in {SHIPPED}/; allowed are 1 to {draws}."
 
 
 def _trainings(study: Study, model: str) -> Iterator[Clash]:
     """Clashes of what a model is trained with, variant by variant."""
     size = model_size(model, study.section("base", model))
     resources = study.params.resources_of(model).train
+    data = study.section("data", model)
+    problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
+    usual = given_values(study.params.protocol.training)
     for variant in study.trained:
         training = study.training(model, variant)
         place = ("grid", study.candidates[variant][0]) if variant in study.candidates else ()
         wrong = [(k, f"{reason}, for") for k, reason in _refusals(Training, json.dumps(training))]
-        for key, message in wrong or _beyond(training, size, resources):
+        # The beginning of a longer run saves and measures as that one does.
+        steps = math.inf if variant in study.early_stops else training["steps"]
+        beyond = [*_beyond(training, size, resources), *over(training, steps, problems, usual)]
+        for key, message in wrong or beyond:
             name = ".".join(["training", *key])
             yield place or ("training", *key), f"{name}: {message} {variant} of {model}."
 
@@ -198,6 +246,37 @@ def _beyond(
     if resources.inference_gpus and training["teacher"] != "live":
         message = f"{training['teacher']} is no teacher that inference_gpus score; live is, for"
         yield ("teacher",), message
+
+
+def over(
+    training: Mapping[str, Any],
+    steps: float,
+    problems: int,
+    usual: Mapping[str, Any] | None = None,
+) -> Iterator[Clash]:
+    """Numbers of a training that are more than there is of what they count.
+
+    A short run may keep a number of the `usual` recipe, the protocol's: it means the whole run.
+    """
+    in_steps = {(key,): f"the {steps} steps" for key in STEPS_BETWEEN}
+    if training["optimiser"]["rule"] == "kfac":
+        in_steps["optimiser", "kfac", "inverse_every"] = f"the {steps} steps"
+    in_problems = {(key,): f"the {problems} training problems" for key in OF_PROBLEMS}
+    responses = max(training["problems"], training["group"])
+    in_responses = {("microbatch",): f"the {responses} responses of a step"}
+    bounds = ((steps, in_steps), (problems, in_problems), (responses, in_responses))
+    for most, keys in bounds:
+        for key, words in keys.items():
+            value, of_protocol = _value_at(training, key), usual and _value_at(usual, key)
+            if value is not None and value > most and value != of_protocol:
+                yield key, f"{value} is more than {words}, for"
+
+
+def _value_at(values: Any, key: KeyPath) -> Any:
+    """The value of a key that leads into sections."""
+    for name in key:
+        values = values[name]
+    return values
 
 
 @lru_cache(maxsize=4096)

@@ -50,7 +50,8 @@ def _followed(piece: dict[str, Any], values: Any) -> dict[str, Any]:
     described = {key: value for key, value in piece.items() if key == "description"}
     if "discriminator" in piece:
         name = values.get("name") if isinstance(values, dict) else None
-        reference = piece["discriminator"]["mapping"].get(name)
+        # What stands in the name's place may be a list or a mapping, which no key of a dict is.
+        reference = piece["discriminator"]["mapping"].get(name) if isinstance(name, str) else None
         return {**_followed({"$ref": reference}, values), **described} if reference else piece
     options = [one for one in piece.get("anyOf", []) if "required" not in one]
     for option in options:

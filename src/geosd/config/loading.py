@@ -1,6 +1,7 @@
 """Load and validate params.yaml: every mistake with its key, what it means, and what is allowed."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,15 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from geosd.config.aliases import NOTES, keys_for
-from geosd.config.clashes import clashes
+from geosd.config.clashes import clashes, over
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
 from geosd.config.grids import grids_of_variants
 from geosd.config.json_schema import key_schema
 from geosd.config.overlays import NOT_INHERITED, inherit
-from geosd.config.params_schema import DEFAULT, Params, SelectedRates
+from geosd.config.params_schema import DEFAULT, PI_0, Params, SelectedRates
 from geosd.config.planned import planned
 from geosd.config.protocol_schema import HYPERPARAMETERS
-from geosd.config.schema_base import Section
+from geosd.config.schema_base import Section, given_values
 from geosd.config.study import resolve
 from geosd.config.yaml_source import Source, read
 from geosd.registry import did_you_mean
@@ -27,6 +28,8 @@ from geosd.reporting.specs import output_specs
 SCHEMA = "workflow/schemas/params.schema.json"
 OUTPUTS = [*output_specs(), "claims"]
 """What a study may end in."""
+RATES_HAVE = {"study", "learning_rate"}
+"""Keys of every file of selected rates."""
 File = TypeVar("File", bound=Section)
 
 
@@ -47,6 +50,12 @@ def load(path: Path | str = "params.yaml") -> Params:
         mistakes += _names("study", (params.study,), params.studies, (), source)
         allowed = [*params.models, DEFAULT]
         mistakes += _names("model", params.resources, allowed, ("resources",), source)
+        mistakes += _base_model(params, source)
+        recipe = given_values(params.protocol.training)
+        mistakes += [
+            source.mistake(("protocol", "training", *key), f"{what} the protocol.")
+            for key, what in over(recipe, recipe["steps"], params.protocol.data.train)
+        ]
     if params is None or mistakes:
         raise config_error(source.file, mistakes)
     return params
@@ -65,7 +74,7 @@ def _selected_rates(params: Params) -> dict[str, SelectedRates]:
                 f" from the root of the repository; `make select-rates STUDY={name}` writes the"
                 " file from a finished selection, and until then the study cannot name it."
             )
-        source = read(file)
+        source = _rates_file(name, file)
         selected, mistakes = _checked(SelectedRates, source)
         if selected is not None:
             files[name], place = selected, ("learning_rate",)
@@ -77,6 +86,42 @@ def _selected_rates(params: Params) -> dict[str, SelectedRates]:
         if mistakes:
             raise config_error(source.file, mistakes)
     return files
+
+
+def _rates_file(study: str, path: str) -> Source:
+    """A file that a study names as its selected rates, read.
+
+    Of another file the error names the path alone: its words may be nobody's business.
+    """
+    place = f"studies.{study}.selected_rates: {path}"
+    hint = f"Hint: `make select-rates STUDY={study}` writes such a file from a finished selection."
+    try:
+        source = read(path)
+    except ConfigError as error:
+        line = re.search(r":(\d+): |line (\d+)", str(error))
+        where = f", line {line[1] or line[2]}" if line else ""
+        raise ConfigError(f"{place} is no file of rates that can be read{where}.\n{hint}") from None
+    if not isinstance(source.values, dict) or not RATES_HAVE <= source.values.keys():
+        raise ConfigError(f"{place} is no file of rates: it lacks study or learning_rate.\n{hint}")
+    return source
+
+
+def _base_model(params: Params, source: Source) -> list[Mistake]:
+    """Mistakes of the variant pi_0, which is the base model: nothing trains it or changes it."""
+    mistakes = []
+    pi_0 = params.variants.get(PI_0)
+    if pi_0 is not None and pi_0.extends is not None:
+        message = f"{PI_0} is the base model, which extends no method; take the line away."
+        mistakes.append(source.mistake(("variants", PI_0, "extends"), message, inherited=False))
+    elif pi_0 is not None and pi_0.training is not None:
+        message = f"{PI_0} is the base model, which is not trained; allowed is null."
+        mistakes.append(source.mistake(("variants", PI_0, "training"), message))
+    for name, study in params.studies.items():
+        for variant in study.variants:
+            if variant in params.variants and params.variants[variant].training is None:
+                message = f"{variant} is not trained, so this is never read; take the line away."
+                mistakes.append(source.mistake(("studies", name, "variants", variant), message))
+    return mistakes
 
 
 def _of_studies(params: Params, source: Source) -> list[Mistake]:

@@ -10,21 +10,23 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, PrivateAttr, Tag, field_validator
+from pydantic import AfterValidator, Discriminator, Field, PrivateAttr, Tag, field_validator
 
 from geosd.config.grids import Grid, grid_candidates, grids_of_variants
 from geosd.config.overlays import overlay_of
+from geosd.config.pictures import refuse_pictures
 from geosd.config.protocol_schema import Protocol, Training
 from geosd.config.resources_schema import ModelResources
 from geosd.config.schema_base import (
-    Count,
     Distinct,
     Extendable,
     Name,
+    PathWords,
     Rate,
     Scalar,
     Section,
     Seed,
+    Words,
     optional,
 )
 
@@ -38,6 +40,9 @@ Kind = Literal[
     "main", "ablation", "privilege", "ladder", "stepsize", "rates", "selection", "readings"
 ]
 Tracker = Literal["tensorboard", "wandb", "trackio"]
+About = Annotated[Words, AfterValidator(refuse_pictures)]
+PI_0 = "pi_0"
+"""Name of the variant that is the base model, not trained."""
 DEFAULT = "default"
 """Name of the resources of every model that has none of its own."""
 
@@ -54,7 +59,7 @@ class Sections(overlay_of(Protocol)):
 class ModelSchema(Extendable, Sections):
     """An entry of `models` in params.yaml: what a model's size or family changes."""
 
-    about: str
+    about: Words
     """One line: what the model is."""
 
 
@@ -75,8 +80,9 @@ class StudyVariantSchema(Section):
 class StudySchema(Extendable, Sections):
     """An entry of `studies` in params.yaml: what is run, and what differs from the protocol."""
 
-    about: str
-    """One line: what the study is for and what it costs. Not inherited."""
+    about: About
+    """One line: what the study is for and what it costs; a picture in it is an .svg or .png file
+    below figures/. Not inherited."""
     kind: Kind
     """What the study is designed for, which decides the claims that it judges; the models of a
     `ladder` are sizes of one architecture, from small to large. Not inherited."""
@@ -86,7 +92,7 @@ class StudySchema(Extendable, Sections):
     inherited."""
     claims_on_costs: bool = optional(False)
     """Whether the claims on costs, which no run decides, are judged here. Not inherited."""
-    selected_rates: str | None = optional(None)
+    selected_rates: PathWords | None = optional(None)
     """File of learning rates that a selection chose, by its path from where programs run; written
     by `make select-rates`."""
     models: Names
@@ -95,7 +101,7 @@ class StudySchema(Extendable, Sections):
     """Variants, in the order of the tables."""
     seeds: Annotated[list[Seed], Field(min_length=1, max_length=1000), Distinct]
     """Seeds; one run each."""
-    draws: Count = optional(1)
+    draws: Annotated[int, Field(gt=0, le=1000)] = optional(1)
     """Draws of each base model: the run of seed s starts from draw s % draws. More than one needs
     base models that the repository ships, in base_models/."""
     outputs: Names
@@ -173,7 +179,7 @@ class SelectedRates(Section):
     """The selection."""
     scores_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
     """SHA-256 of its tidy scores; null where it was not kept."""
-    rule: str
+    rule: Words
     """How the best candidate is chosen."""
     one_rate: Rate | None = optional(None)
     """The rate that is best on average over all methods and models; no program reads it."""

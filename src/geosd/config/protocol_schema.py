@@ -12,19 +12,27 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import Field, create_model, model_validator
 
 from geosd.config.schema_base import (
+    Ascending,
+    Batch,
     Count,
     Date,
     Decay,
     Distinct,
     Name,
+    Nucleus,
+    PathWords,
     Rate,
+    Samples,
     Section,
     Seed,
     Share,
+    Steps,
+    StepsOrNone,
     Strict,
     Temperature,
+    Tokens,
     WeightDecay,
-    WholeNumber,
+    Words,
     at_most,
     optional,
 )
@@ -58,16 +66,16 @@ Objective = Annotated[Union[OBJECTIVES], Field(discriminator="name")]  # noqa: U
 class Kfac(Section):
     """Protocol section `training.optimiser.kfac`: curvature. Appendix "Kronecker factorization"."""
 
-    blocks: Count
+    blocks: Annotated[int, Field(gt=0, le=4096)]
     """Diagonal blocks g of each factor. Table hparams: 16 up to 8B, 32 at 14B and 32B."""
     decay: Decay
     """Decay of the factors' moving averages, bias corrected. Not given; .95 as in kfac-jax and
     kfac-pytorch."""
-    damping: Annotated[float, Field(ge=1e-10, le=1e6)]
+    damping: Annotated[float, Field(ge=1e-10, le=100)]
     """Damping gamma; each factor is damped by its square root. Table hparams: 10^-3."""
     subsample: Share
     """Share of the non-padding positions that enter the factors. Table hparams: 1/8."""
-    inverse_every: Count
+    inverse_every: Steps
     """Steps between two factorisations. Not given; 1, because blocks are small."""
     per_token: bool
     """Whether G is made of the gradients of single tokens' losses, or of the mean loss as
@@ -97,7 +105,7 @@ class Lora(Section):
 
     rank: Annotated[int, Field(gt=0, le=1024)]
     """Rank of the matrices."""
-    alpha: Annotated[float, Field(gt=0, le=10**4)]
+    alpha: Annotated[float, Field(ge=0.01, le=4096)]
     """alpha / rank is the factor of their product."""
     targets: Annotated[tuple[Literal[PROJECTIONS], ...], Field(min_length=1), Distinct]
     """Linear layers of each block beside which they stand."""
@@ -106,15 +114,15 @@ class Lora(Section):
 class Recipe(Section):
     """Protocol section `training`, which all methods share. Appendix "Training", Table hparams."""
 
-    steps: Count
+    steps: Steps
     """Optimiser steps. Table hparams: 625 (5 epochs)."""
-    problems: Annotated[int, Field(gt=0, le=1024)]
+    problems: Batch
     """Problems in a step, one rollout each. Appendix "Training": 8."""
-    group: Annotated[int, Field(gt=0, le=1024)]
+    group: Batch
     """Rollouts on the one problem of a GRPO step. Table hparams: G = 8."""
     temperature: Temperature
     """Sampling temperature of rollouts. Appendix "Training": 1.0."""
-    response_tokens: Count
+    response_tokens: Tokens
     """Longest rollout, in tokens. Table hparams: 4096."""
     learning_rate: Rate
     """Peak learning rate. Table hparams: 1 x 10^-6."""
@@ -122,7 +130,7 @@ class Recipe(Section):
     """Decays of AdamW's two moments. Table hparams: .9, .95."""
     weight_decay: WeightDecay
     """Decoupled weight decay. Not given; 0, because none is mentioned."""
-    warmup: Annotated[WholeNumber, at_most("steps")]
+    warmup: Annotated[StepsOrNone, at_most("steps")]
     """Steps of linear warm-up. Table hparams: 20."""
     precision: Literal["auto", "bfloat16", "float32"]
     """Type of the forward and backward passes; master weights are float32. `auto` is bfloat16 where
@@ -131,11 +139,12 @@ class Recipe(Section):
     storage: Literal["float32", "bfloat16"]
     """Type in which final weights and snapshots are stored; the states that a run continues from
     are float32 either way. Not given; bfloat16, in which the checkpoints are sampled."""
-    top_k: Count
+    top_k: Annotated[int, Field(gt=0, le=2**18)]
     """Logits K kept of student, teacher and anchor each; the union is renormalised. Table hparams:
     1024."""
-    anchor_every: Count
-    """Steps K_ckpt between two refreshes of the anchor theta_ckpt. Table hparams: 64."""
+    anchor_every: Steps
+    """Steps K_ckpt between two refreshes of the anchor theta_ckpt; with more than the run has, the
+    anchor stays pi_0. Table hparams: 64."""
     loss_mean: Literal["sequence", "token"]
     """What the loss is a mean over: positions within a sequence and then sequences (the 1/T inside
     the expectation of the paper's L_distil), or all positions of the step."""
@@ -146,24 +155,24 @@ class Recipe(Section):
     anchor's, or a moving average of the student's. The paper names all four and uses the first."""
     teacher_decay: Decay
     """Decay, in a step, of a teacher that is an average. Not given; read by that teacher only."""
-    save_every: Count
+    save_every: Steps
     """Steps between two saves of the resume state. Not given; a matter of the cluster."""
-    max_skipped_steps: WholeNumber
+    max_skipped_steps: StepsOrNone
     """Steps whose loss, gradient or K-FAC factors are not finite that a run may have: each is
     skipped and changes no weight; one more ends the run. Not given."""
-    snapshots: Annotated[tuple[Count, ...], Distinct, at_most("steps")]
+    snapshots: Annotated[tuple[Steps, ...], Distinct, Ascending, at_most("steps")]
     """Steps after which the student's weights are kept, for figures over checkpoints; the last step
     always is. Which ones the paper takes is not given."""
-    diagnose_every: Count
+    diagnose_every: Steps
     """Steps between two measurements that cost extra forward passes, such as the drift from pi_0.
     Not given."""
-    final_rollouts: Count
+    final_rollouts: Annotated[int, Field(gt=0, le=4096)]
     """Rollouts of the trained student, one each to so many training problems, on which drift,
     overlap and support are measured after the last step. Not given."""
-    chunk: Count
+    chunk: Annotated[int, Field(gt=0, le=2**17)]
     """Response positions whose logits are held at once. Not given; a matter of memory, not of the
     result."""
-    microbatch: Count | None
+    microbatch: Batch | None
     """Responses that a process takes through the models at once; null takes all that it has. The
     update is one of the whole step either way. Not given; a matter of memory."""
     recompute: bool
@@ -209,11 +218,11 @@ class Thinking(Section):
 class Wording(Section):
     """Protocol section `data.wording`: words of a chat model's prompts; null keeps the source's."""
 
-    instruction: Annotated[str, Field(min_length=1)] | None
+    instruction: Annotated[Words, Field(min_length=1)] | None
     """What follows every question."""
-    examples: tuple[Annotated[tuple[str, str], Field(description="question, answer")], ...] | None
+    examples: tuple[Annotated[tuple[Words, Words], Field(description="question, answer")], ...] | None
     """Questions and answers that stand before each prompt as earlier turns; [] for none."""
-    privileged: Annotated[str, Field(min_length=1)] | None
+    privileged: Annotated[Words, Field(min_length=1)] | None
     """The teacher's turn, with the places {question}, {solution} and {instruction}."""
 
     @model_validator(mode="after")
@@ -236,7 +245,7 @@ class Data(Section):
     the paper's four benchmarks (Appendix "Data and privileged context"), `search` is the
     miniature's world, `word-problems` has arithmetic in English, `jsonl` reads files of one's
     own."""
-    raw: Annotated[str, Field(min_length=1)] | None
+    raw: PathWords | None
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/problems.md; file or folder of
     one's own problems, docs/extending.md; other sources need none."""
     thinking: Thinking
@@ -277,20 +286,20 @@ class Data(Section):
 class Pretraining(Section):
     """Protocol section `base.pretraining`: how a base model of the miniature is made."""
 
-    architecture: str
+    architecture: Name
     """Name of a tiny architecture (`geosd.models.tiny_models`)."""
     corpus: Literal["search", "search-wide"]
     """World whose documents it is pretrained on, docs/search.md and docs/wide.md."""
-    start: Annotated[str, Field(min_length=1)] | None = optional(None)
+    start: PathWords | None = optional(None)
     """Folder of draws of a base model of that architecture that knows fewer words; its draw of the
     same number is trained further. Left out, or null: random weights."""
-    steps: Count
+    steps: Steps
     """Optimiser steps."""
-    documents: Count
+    documents: Batch
     """Documents in a step."""
     learning_rate: Rate
     """Peak learning rate of Muon, which trains the matrices; AdamW's tensors take half of it."""
-    warmup: Annotated[WholeNumber, at_most("steps")]
+    warmup: Annotated[StepsOrNone, at_most("steps")]
     """Steps of linear warm-up."""
     decay: Share
     """Fraction of the steps, the last ones, over which the learning rate falls to zero."""
@@ -303,11 +312,11 @@ class Pretraining(Section):
 class Checkpoint(Section):
     """Protocol section `base.checkpoint`: where a released checkpoint lies."""
 
-    repo: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] | None
+    repo: Annotated[str, Field(pattern=r"^\w[\w.-]*/\w[\w.-]*$", max_length=200)] | None
     """Repository of the hub, `owner/name`."""
     revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None
     """Commit of that repository: a branch can move, a commit cannot."""
-    folder: Annotated[str, Field(min_length=1)] | None
+    folder: PathWords | None
     """Folder with the same files, taken instead of the hub: nothing is fetched."""
     package: Annotated[str, Field(pattern=r"^\w+$")] | None
     """Installed Python package that carries the weights as a GGUF file."""
@@ -335,13 +344,13 @@ class Pool(Section):
     solutions: Literal["rollouts", "given", "both"]
     """Rollouts of pi_0, as in Appendix "Data"; the data set's own worked solutions; or these before
     the rollouts."""
-    rollouts: Count
+    rollouts: Samples
     """Rollouts of pi_0 for each problem. Table hparams: up to 32."""
-    keep: Annotated[Count, at_most("rollouts")]
+    keep: Annotated[Samples, at_most("rollouts")]
     """Verified solutions kept for a problem, at most. Table hparams: 10."""
     temperature: Temperature
     """Sampling temperature. Appendix "Data": 1.0."""
-    response_tokens: Count
+    response_tokens: Tokens
     """Longest rollout, in tokens. Not given; the training cap of 4096 is taken."""
     seed: Seed
     """Seed of the rollouts. Not given in the paper."""
@@ -353,19 +362,21 @@ class Pool(Section):
 class Evaluation(Section):
     """Protocol section `evaluation`: how checkpoints are sampled. Appendix "Evaluation"."""
 
-    samples: Count
+    samples: Samples
     """Samples for each problem. Table hparams: 16."""
-    coverage: Count | None
+    coverage: Samples | None
     """Samples for each OOD problem, at least `samples`; null: as many. Pass@k of Figure consensus
     is read off all of them (Robustness: to k = 32), everything else off the first `samples`."""
-    pass_k: Annotated[tuple[Count, ...], Field(min_length=1), Distinct, at_most("samples")]
-    """The k of the pass@k reported, none above samples. Table hparams: 16. Read by the analysis
+    pass_k: Annotated[
+        tuple[Samples, ...], Field(min_length=1), Distinct, Ascending, at_most("samples")
+    ]
+    """The k of the pass@k reported, ascending, none above samples. Table hparams: 16. Read by the analysis
     only: changing it samples nothing anew."""
     temperature: Temperature
     """Sampling temperature. Table hparams: 0.6."""
-    top_p: Share
+    top_p: Nucleus
     """Nucleus of sampling. Table hparams: 0.95."""
-    response_tokens: Count
+    response_tokens: Tokens
     """Longest response, in tokens. Table hparams: 8192."""
 
 
@@ -374,20 +385,29 @@ class Rollout(Section):
 
     engine: Literal["transformers", "vllm"]
     """transformers needs nothing more; vllm is the extra of that name, docs/scaling.md."""
-    sequences: Count
+    sequences: Annotated[int, Field(gt=0, le=8192)]
     """Responses in flight at once: rows of a batch of transformers, max_num_seqs of vLLM."""
     compile: bool
     """Whether one step of decoding is compiled for this machine. Read by transformers only."""
     precision: Literal["auto", "bfloat16", "float32"]
     """Type of the engine's copy of the weights; `auto` as in training. In a training transformers
     has no copy: it samples in training.precision."""
-    tensor_parallel: Count
+    tensor_parallel: Annotated[int, Field(gt=0, le=64)]
     """Devices that share each matrix. Read by vllm only, as all that follow."""
-    memory: Share
+    memory: Annotated[float, Field(ge=0.05, le=0.95)]
     """Share of a device's memory for the engine's weights and cache where a training's models lie
     beside it, and of the host's memory on a CPU; alone on a GPU the engine takes .9."""
     process: Literal["own", "same"]
     """Whether the engine has a process of its own, or runs in the trainer's."""
+
+    @model_validator(mode="after")
+    def _one_device(self) -> Rollout:
+        """Refuse several devices of an engine that runs in the trainer's process."""
+        if self.engine == "vllm" and self.process == "same" and self.tensor_parallel > 1:
+            raise ValueError(
+                f"tensor_parallel is {self.tensor_parallel}; with process: same it must be 1"
+            )
+        return self
 
 
 class Protocol(Section):

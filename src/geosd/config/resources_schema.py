@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from geosd.config.schema_base import Count, Extendable, Section, at_most, optional
+from geosd.config.schema_base import Extendable, Section, at_most, optional
 
 Gpus = Annotated[int, Field(ge=0, le=64)]
 
@@ -17,11 +17,11 @@ class JobResources(Section):
 
     gpus: Gpus
     """GPUs, on one node but for `nodes`; how many CPU cores come with each is the site's matter."""
-    mem_mb: Annotated[int, Field(gt=0, le=10**8)]
+    mem_mb: Annotated[int, Field(ge=100, le=2 * 10**7)]
     """Main memory of a node, in MB."""
-    minutes: Count
+    minutes: Annotated[int, Field(gt=0, le=60 * 24 * 60)]
     """Longest run time, in minutes. A site may cut it into several submissions."""
-    threads: Count = optional(1)
+    threads: Annotated[int, Field(gt=0, le=1024)] = optional(1)
     """Most CPU threads of the job. Jobs that a study has side by side share the machine's cores:
     docs/performance.md, "Threads"."""
 
@@ -38,7 +38,7 @@ class TrainingResources(JobResources):
     sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
     and training workers; how many is not given."""
 
-    nodes: Count = optional(1)
+    nodes: Annotated[int, Field(gt=0, le=64)] = optional(1)
     """Nodes that the GPUs lie on, equally many on each; inference_gpus lie on the last one."""
 
     @property

@@ -8,16 +8,32 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
 Count = Annotated[int, Field(gt=0, le=10**6)]
-WholeNumber = Annotated[int, Field(ge=0, le=10**6)]
+"""A number of problems; a source that has fewer says so."""
+Steps = Annotated[int, Field(gt=0, le=10**5)]
+"""Optimiser steps; the longest run of the paper has 625."""
+StepsOrNone = Annotated[int, Field(ge=0, le=10**5)]
+"""Optimiser steps, or 0 for none."""
+Tokens = Annotated[int, Field(gt=0, le=2**17)]
+"""Tokens of a response, no more than the longest context of the models that are named here."""
+Batch = Annotated[int, Field(gt=0, le=1024)]
+"""Problems or responses of one step."""
+Samples = Annotated[int, Field(gt=0, le=1024)]
+"""Samples of one problem."""
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
-Rate = Annotated[float, Field(gt=0, le=10)]
-"""A learning rate."""
-Temperature = Annotated[float, Field(ge=0.01, le=100)]
-"""A sampling temperature; 0.01 is vLLM's lowest."""
-Share = Annotated[float, Field(gt=0, le=1)]
-Decay = Annotated[float, Field(ge=0, lt=1)]
-"""What a moving average keeps of itself in a step."""
+Rate = Annotated[float, Field(ge=1e-10, le=1)]
+"""A learning rate; with a smaller one no weight in float32 moves."""
+Temperature = Annotated[float, Field(ge=0.01, le=5)]
+"""A sampling temperature; 0.01 is vLLM's lowest, and above 5 any token is as likely as another."""
+Nucleus = Annotated[float, Field(ge=0.01, le=1)]
+"""Probability of the tokens that are sampled from; 1 keeps all."""
+Share = Annotated[float, Field(ge=1e-3, le=1)]
+Decay = Annotated[float, Field(ge=0, le=0.99999)]
+"""What a moving average keeps of itself in a step; with more it would hardly move in a run."""
 WeightDecay = Annotated[float, Field(ge=0, le=1)]
+Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")]
+"""A text for people or models, without control characters but tabs and line ends."""
+PathWords = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=1024)]
+"""The path of a file or folder, without control characters."""
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
 """A name that is the same in a path, in a regular expression's place, and in a shell."""
 Scalar = bool | int | float | Name
@@ -44,6 +60,16 @@ def _distinct(values: Sequence[Any]) -> Sequence[Any]:
 
 Distinct = AfterValidator(_distinct)
 """A list in which nothing stands twice."""
+
+
+def _ascending(values: Sequence[int]) -> Sequence[int]:
+    if list(values) != sorted(values):
+        raise ValueError(f"the numbers must ascend: {', '.join(map(str, sorted(values)))}")
+    return values
+
+
+Ascending = AfterValidator(_ascending)
+"""A list of numbers from small to large."""
 
 
 def at_most(other: str) -> AfterValidator:

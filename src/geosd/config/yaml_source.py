@@ -140,8 +140,8 @@ def _walk(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int,
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
             here, line = (*path, name), key.start_mark.line + 1
-            first = seen.setdefault(name, line)
-            yield here, line, _key_mistake(key, first)
+            yield here, line, _key_mistake(key, seen.get(name))
+            seen.setdefault(name, line)
             yield from _walk(value, here)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
@@ -151,12 +151,17 @@ def _walk(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int,
         yield path, line, f"a number of {len(node.value)} digits is larger than anything here."
 
 
-def _key_mistake(key: yaml.Node, first: int) -> str:
-    """What is wrong with a key that stands on line `first` too; empty where nothing is."""
-    if first != key.start_mark.line + 1:
-        return f"the key stands here and on line {first}; keep one of them."
+def _key_mistake(key: yaml.Node, first: int | None) -> str:
+    """What is wrong with a key that the mapping has on line `first` already; empty if nothing is.
+
+    Two spellings of a key, as `a` and `"a"`, are one key. YAML takes the last one in silence.
+    """
     if _kind(key.tag) not in ("text", "merge"):
         return f"a key is text, and YAML takes this one for {_kind(key.tag)}; put it in quotes."
+    if first == key.start_mark.line + 1:
+        return "the key stands twice on this line; keep one of them."
+    if first is not None:
+        return f"the key stands here and on line {first}; keep one of them."
     return ""
 
 

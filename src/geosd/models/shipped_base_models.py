@@ -57,6 +57,16 @@ def pinned_files(folder: str | Path) -> dict[str, str]:
     return files
 
 
+def pinned_draws(folder: str | Path) -> int:
+    """How many draws of a model SHA256SUMS pins, by the model's folder; 0 where it has none."""
+    if not SUMS.is_file():
+        return 0
+    inside = PurePosixPath(Path(folder).relative_to(SHIPPED).as_posix())
+    matches = map(_LINE.fullmatch, SUMS.read_text(encoding="utf-8").splitlines())
+    paths = [PurePosixPath(match[2]) for match in matches if match]
+    return len({path.parent for path in paths if path.parent.parent == inside})
+
+
 def check_files(folder: str | Path, pinned: Mapping[str, str]) -> None:
     """Check that a folder has the pinned files and no others; ShippedCheckpointError if not."""
     folder = Path(folder)

@@ -1,7 +1,6 @@
 """GeoSD: overlap-aware distillation with control of the drift."""
 
 from dataclasses import dataclass
-from math import inf
 from typing import Annotated, Literal
 
 from torch import Tensor
@@ -29,9 +28,9 @@ class GeoSD(Objective):
 
     divergence: Literal["hellinger", "jsd"] = "hellinger"
     """The teacher's pull: "hellinger" is the paper's method, "jsd" its ablation."""
-    beta: Annotated[float, Bounds(gt=0, lt=1), OnlyWith(divergence="jsd")] = 0.5
+    beta: Annotated[float, Bounds(ge=0.001, le=0.999), OnlyWith(divergence="jsd")] = 0.5
     """Share of the teacher in the mixture of "jsd"; the paper's value is 0.5."""
-    drift_penalty: Annotated[float, Bounds(ge=0, lt=inf)] = 1.0
+    drift_penalty: Annotated[float, Bounds(ge=0, le=1000)] = 1.0
     """lambda; the paper selects 1.0. 0 removes the proximal term, and no anchor is needed."""
 
     @property

@@ -1,7 +1,6 @@
 """GRPO: outcome rewards relative to a group, without privileged context."""
 
 from dataclasses import dataclass
-from math import inf
 from typing import Annotated, ClassVar
 
 import torch
@@ -29,11 +28,11 @@ class GRPO(Objective):
 
     rollouts: ClassVar[ResponseSource] = "group"
 
-    clip: Annotated[float, Bounds(gt=0, le=1)] = 0.2
+    clip: Annotated[float, Bounds(ge=0.001, le=1)] = 0.2
     """eps, half-width of the ratio's clip; the paper selects 0.2."""
-    kl_coefficient: Annotated[float, Bounds(ge=0, lt=inf)] = 0.03
+    kl_coefficient: Annotated[float, Bounds(ge=0, le=100)] = 0.03
     """beta; the paper selects 0.03. 0 removes the penalty, and no reference is needed."""
-    std_epsilon: Annotated[float, Bounds(gt=0, le=1)] = 1e-4
+    std_epsilon: Annotated[float, Bounds(ge=1e-12, le=1)] = 1e-4
     """Added to the standard deviation of the group's rewards; 1e-4 is TRL's value."""
 
     @property

@@ -19,7 +19,7 @@ class JSD(Objective):
     selects beta = .5. M carries the student's gradient, as in GKD.
     """
 
-    beta: Annotated[float, Bounds(gt=0, lt=1)] = 0.5
+    beta: Annotated[float, Bounds(ge=0.001, le=0.999)] = 0.5
     """Share of the teacher in M; the paper selects 0.5. At both ends the divergence is zero: fwdkl
     and revkl have their directions."""
 

@@ -26,10 +26,10 @@ class OPSD(Objective):
     (`data.thinking`).
     """
 
-    clip: Annotated[float, Bounds(gt=0, le=inf)] = 0.05
+    clip: Annotated[float, Bounds(ge=1e-4, le=inf)] = 0.05
     """Most that one token of the vocabulary adds at a position, in nats; the source has 0.05 for
     Qwen3-1.7B and 4B, 0.06 for 8B. Infinity removes it."""
-    temperature: Annotated[float, Bounds(gt=0, lt=inf)] = 1.1
+    temperature: Annotated[float, Bounds(ge=0.01, le=5)] = 1.1
     """T, in the source that of the rollouts too."""
 
     def per_position(self, states: States) -> dict[str, Tensor]:

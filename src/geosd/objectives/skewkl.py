@@ -20,7 +20,7 @@ class SkewKL(Objective):
     takes the reverse one on student-generated text.
     """
 
-    alpha: Annotated[float, Bounds(ge=0, lt=1)] = 0.1
+    alpha: Annotated[float, Bounds(ge=0, le=0.999)] = 0.1
     """Share of the first argument in the mixture; the paper selects 0.1. 0 is plain KL."""
     direction: Literal["forward", "reverse"] = "forward"
     """Which of the two; "forward" is our reading of the paper."""

@@ -32,7 +32,7 @@ class TIP(Objective):
     log V cancels in the scaling.
     """
 
-    retained_fraction: Annotated[float, Bounds(gt=0, le=1)] = 0.5
+    retained_fraction: Annotated[float, Bounds(ge=0.001, le=1)] = 0.5
     """r; the paper selects 0.5. At 1 "select" is FwdKL."""
     entropy_weight: Annotated[float, Bounds(ge=0, le=1), OnlyWith(mode=("select", "reweight"))] = (
         0.5
@@ -40,7 +40,7 @@ class TIP(Objective):
     """omega; the paper selects 0.5. 1 is entropy alone, 0 mismatch alone."""
     mode: Literal["select", "reweight", "soft_or"] = "select"
     """How positions are scored and weighed; "select" is our reading of the paper."""
-    entropy_clip: Annotated[float, Bounds(gt=0, le=1)] = 0.98
+    entropy_clip: Annotated[float, Bounds(ge=0.01, le=1)] = 0.98
     """Quantile above which entropies count as equal; the original clips at 0.98, 1 does not."""
 
     def per_position(self, states: States) -> dict[str, Tensor]:

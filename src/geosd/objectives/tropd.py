@@ -42,7 +42,7 @@ class TrOPD(Objective):
     """Which agreement a_t; "sampled" is the original's trust probability."""
     outlier: Literal["scaled", "clamp", "mask", "forward"] = "scaled"
     """The update at outliers; "scaled" is our reading of the paper's clipped outlier update."""
-    outlier_top_k: Annotated[int, Bounds(ge=1), OnlyWith(outlier="forward")] = 64
+    outlier_top_k: Annotated[int, Bounds(ge=1, le=262144), OnlyWith(outlier="forward")] = 64
     """Tokens of the teacher that "forward" sums over; the original takes 64."""
 
     def per_position(self, states: States) -> dict[str, Tensor]:

@@ -28,6 +28,13 @@ class DataSource(ABC):
     reads_raw: ClassVar[bool] = False
     """Whether its problems come from the files in `data.raw`."""
 
+    most_problems: ClassVar[int | None] = None
+    """Problems in distribution that there are, of which all splits but the benchmarks are drawn;
+    None where files say so."""
+
+    most_per_benchmark: ClassVar[int | None] = None
+    """Problems of the smallest published benchmark; None where files say so, or none ends."""
+
     @abstractmethod
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """The splits of a study's problems, no question twice, by the plain values of `data`."""

@@ -67,6 +67,9 @@ class JsonLines(DapoMath):
         " final answers alone. Nothing else about it was measured."
     )
 
+    most_problems = None
+    most_per_benchmark = None
+
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of the files' problems, drawn by a hash of question and seed.
 

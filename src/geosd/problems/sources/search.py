@@ -25,6 +25,8 @@ class Search(DataSource):
         " language models."
     )
 
+    most_problems = 57_579
+
     world: World = SEARCH
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:

@@ -13,6 +13,7 @@ class WideSearch(Search):
     """Data source of the wide world, where x is one of 256 values; docs/wide.md."""
 
     limits = Search.limits.replace("unknown modulo", "unknown of 256 values modulo")
+    most_problems = 524_292
     world = WIDE
 
     def _worked(self, question: Question, rng: random.Random) -> str:

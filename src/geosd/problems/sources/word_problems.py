@@ -132,6 +132,8 @@ class WordProblems(DataSource):
         " pipeline works on a real language model. It is evidence for nothing else."
     )
 
+    most_problems = 5_520
+
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of word problems, every one drawn from the seed."""
         return generate_splits(draw_story, KINDS, settings, "stories")
