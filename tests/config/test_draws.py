@@ -114,7 +114,9 @@ def test_how_a_shipped_model_was_made_moves_nothing(folders):
 
 
 def test_more_draws_than_there_are_are_named_when_the_file_is_read(folders):
-    with pytest.raises(ConfigError, match="draws: mini-qwen3 has 2 draws in .*; allowed are 1 to 2"):
+    with pytest.raises(
+        ConfigError, match="draws: mini-qwen3 has 2 draws in .*; allowed are 1 to 2"
+    ):
         folders(lambda values: values["studies"]["quick"].update(draws=100, seeds=[0]))
 
 

@@ -225,6 +225,120 @@ def test_a_key_that_stands_twice_is_named_with_both_lines(broken):
     )
 
 
+ROLLOUT = "    rollout: {engine: transformers, compile: true, precision: float32}\n"
+GEOSD = "objective: {name: geosd, divergence: hellinger, drift_penalty: 1.0}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        (ROLLOUT, ROLLOUT.replace("32}", "32, precision: bfloat16}"), "rollout.precision"),
+        (ROLLOUT, ROLLOUT.replace("32}", '32, "precision": float32}'), "rollout.precision"),
+        (ROLLOUT, ROLLOUT.replace("{", "{'engine': vllm, "), "rollout.engine"),
+        (ROLLOUT, ROLLOUT.replace("{", r'{"engin\u0065": vllm, '), "rollout.engine"),
+        (GEOSD, GEOSD.replace("}", ", name: jsd}"), "training.objective.name"),
+        (THINK, THINK.replace("{", "{student: false, "), "data.thinking.student"),
+        (
+            "geosd: {training: {snapshots: [10",
+            "geosd: {training: {}, training: {snapshots: [10",
+            "variants.geosd.training",
+        ),
+        (
+            "- {objective.drift_penalty: [0.1, 1.0, 3.0], anchor_every: [10, 20]}",
+            "- {anchor_every: [10], objective.drift_penalty: [0.1], anchor_every: [20]}",
+            "grid.geosd[1].anchor_every",
+        ),
+        (
+            "    data: {conflict: 1.0}\n",
+            "    data: {conflict: 1.0, conflict: 0.0}\n",
+            "data.conflict",
+        ),
+        (
+            "revkl: *quick_rates",
+            "revkl: {<<: *quick_rates, <<: *quick_rates}",
+            "grid.revkl.<<",
+        ),
+    ],
+)
+def test_a_key_that_stands_twice_on_one_line_is_refused_as_on_two(root, broken, old, new, place):
+    text = (root / "params.yaml").read_text()
+    if text.count(old) > 1:  # of several studies the first
+        old, new = (f"{text[text.index(old) - 60 : text.index(old)]}{word}" for word in (old, new))
+    message, _ = broken(old, new)
+    assert f"{place}: the key stands twice on this line; keep one of them." in message, message
+
+
+def test_a_key_of_its_own_may_stand_beside_a_merged_one(root, edited):
+    """It is laid over the merged one: YAML's merge, and no key twice."""
+    own = "revkl: {<<: *quick_rates, learning_rate: [3.0e-6]}"
+    selection = load(edited(("revkl: *quick_rates", own))).studies["quick_selection"]
+    assert selection.grid["revkl"] == {"learning_rate": [3e-6]}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("root: secret-4711\n", "is no file of rates: it lacks study or learning_rate"),
+        ("secret-4711:x:0:0\nroot:/bin/sh\n", "is no file of rates"),
+        ("a: [secret-4711\n", "is no file of rates that can be read"),
+        ("secret-4711: 1\nsecret-4711: 2\n", "is no file of rates that can be read, line 2"),
+        ("secret-4711", "is no file of rates"),
+        ("- secret-4711\n", "is no file of rates"),
+        ("\0\1secret-4711", "is no file of rates that can be read"),
+    ],
+)
+def test_of_another_file_than_selected_rates_the_path_alone_is_named(edited, content, said):
+    params = edited(("selected_rates: selected/quick.yaml", "selected_rates: selected/other"))
+    (params.parent / "selected/other").write_text(content)
+    with pytest.raises(ConfigError) as error:
+        load(params)
+    message = str(error.value)
+    assert f"studies.quick.selected_rates: selected/other {said}" in message
+    assert "4711" not in message and "root" not in message
+    assert message.splitlines()[-1].startswith("Hint: ")
+
+
+ABOUT = "about: Minutes on a laptop."
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        "![h](../../../secret.txt)",
+        "![h](/etc/hostname)",
+        "![h](/etc/logo.svg)",
+        "![h](../../figures/../secret.svg)",
+        "![h](../../figures/quick/scores.csv)",
+        "![h](figures/quick/table.svg)",
+        "![h](../../figures/quick/figure)",
+        "![h](../../figures/quick/figure.SVG.txt)",
+        "![h](../../figures.svg)",
+        "![h](http://example.invalid/x.png)",
+        "![h](file:///etc/hostname)",
+        "![h](data:text/plain;base64,eA==)",
+        "![h](<../../a b.txt>)",
+        "![one ![h](../../../secret.txt) two](../../figures/quick/figure.svg)",
+        "[![h](../../../secret.txt)](https://example.invalid)",
+        "![h][r]\n\n      [r]: ../../../secret.txt",
+    ],
+)
+def test_a_picture_in_about_is_one_of_the_projects_figures(broken, picture):
+    text = f"about: |-\n      Minutes {picture} on a laptop."
+    if "\n" in picture:
+        text = text.replace(" on a laptop.", "")
+    message, _ = broken(
+        f"{ABOUT} Proves the installation; too small to judge the paper's claims.", text
+    )
+    assert "studies.quick.about: " in message and "below figures/" in message, message
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_a_figure_of_the_project_may_stand_in_about(edited, ending):
+    picture = f"![points](../../figures/quick/figure_frontier.{ending})"
+    params = load(edited((ABOUT, f'about: "{picture} Minutes." #')))
+    assert picture in params.studies["quick"].about
+
+
 def test_all_mistakes_are_reported_at_once(broken):
     message, _ = broken("steps: 625 ", "steps: -1\n    stepz: 3\n    colour: red ")
     assert "3 mistakes" in message

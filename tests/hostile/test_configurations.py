@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 import yaml
 from made_up_tables import made_up_tables
+from number_ranges import ranges
 from planner import plan
 
 from geosd.cli import claims
@@ -28,6 +29,8 @@ from geosd.reporting import tables
 from geosd.reporting.specs import output_kind, output_specs
 
 SEED = 0
+MORE_SEEDS = (90125, *range(1_000, 19_000, 1_000))
+"""Seeds of further wrong files, two of each kind; one of them once found what seed 0 had not."""
 WRONG, STUDIES_OF_WORDS = (300, 300) if "GEOSD_ALL_DRAWS" in os.environ else (96, 60)
 SHELL = [
     "$(touch pwned)",
@@ -77,6 +80,36 @@ def a_number_that_is_none(values, draw):
     sections = {name: values[name] for name in ("protocol", "resources")}
     numbers = [p for p, v in leaves(sections) if type(v) in (int, float)]
     return put(values, draw.choice(numbers), draw.choice(NEVER_NUMBERS))
+
+
+def a_number_beyond_its_range(values, draw):
+    """A number of any section is just above or just below what means something."""
+    path, (least, most) = draw.choice([*ranges().items()])
+    beyond = [end for end in (-1, 1) if not (end > 0 and most == float("inf"))]
+    direction = draw.choice(beyond)
+    end = most if direction > 0 else least
+    step = 1 if isinstance(end, int) else 1e-6 * max(1.0, abs(end))
+    put(values, path, end + direction * step)
+    return path[-1] if isinstance(path[-1], str) else path[-2]
+
+
+def a_list_in_a_names_place(values, draw):
+    """Something that no dictionary could have as a key stands where a name is wanted."""
+    places = [
+        ("variants", "geosd", "training", "objective", "name"),
+        ("variants", "sft", "training", "objective", "name"),
+        ("protocol", "training", "teacher"),
+        ("protocol", "data", "source"),
+        ("protocol", "base", "source"),
+        ("models", "mini-qwen3", "base", "pretraining", "corpus"),
+        ("studies", "quick", "kind"),
+        ("studies", "quick", "methods", 0),
+        ("studies", "quick", "models", 0),
+        ("study",),
+    ]
+    path = draw.choice(places)
+    put(values, path, draw.choice([[0.5], [None], [[1]], {"a": [1]}, {}, []]))
+    return path[-1] if isinstance(path[-1], str) else path[-2]
 
 
 def a_number_of_a_study(values, draw):
@@ -218,6 +251,12 @@ def keys_that_clash(values, draw):
             (("training", "optimiser", "kfac", "blocks"), 65),
             (("evaluation", "pass_k"), [1, 17]),
             (("evaluation", "pass_k"), [1, 1]),
+            (("evaluation", "pass_k"), [4, 1]),
+            (("training", "save_every"), 101),
+            (("training", "diagnose_every"), 101),
+            (("training", "final_rollouts"), 301),
+            (("training", "microbatch"), 9),
+            (("data", "test_id"), 57_580),
             (("evaluation", "coverage"), 15),
             (("evaluation", "temperature"), 0.0),
             (("data", "source"), "dapo-maths"),
@@ -293,16 +332,17 @@ def words_for_words(text, draw):
             ("rollouts: 32 ", "rollouts: 2026-99-99 ", "rollouts"),
             ("rollouts: 32 ", f"rollouts: {'9' * 5000} ", "rollouts"),
             ("rollouts: 32 ", "rollouts: 32\n    rollouts: 16 ", "rollouts"),
+            ("thinking: {student: true,", "thinking: {student: true, student: false,", "student"),
+            ("thinking: {student: true,", 'thinking: {student: true, "student": true,', "student"),
             ("rollouts: 32 ", "rollouts: !!binary aGk= ", "rollouts"),
             ("rollouts: 32 ", "rollouts: !!python/object/apply:os.system [ls] ", "rollouts"),
             ("rollouts: 32 ", "rollouts: !!int many ", ""),
             ("rollouts: 32 ", "rollouts: !!bool many ", ""),
             ("rollouts: 32 ", "rollouts: &r [*r] ", "rollouts"),
-            ("  pool:\n    rollouts: 32 ", "  pool: &p\n    rollouts: *p ", "rollouts"),
-            ("  pool:\n    rollouts: 32 ", "  pool: &p\n    <<: *p\n    rollouts: 32 ", "<<"),
+            ("  pool:\n    solutions: roll", "  pool: &p\n    solutions: *p # ", "solutions"),
+            ("  pool:\n    solutions: ", "  pool: &p\n    <<: *p\n    solutions: ", "<<"),
             ("thinking: {student: true,", "thinking: {student: on,", "student"),
             ("precision: bfloat16        # Table hparams: bf16", "precision: no # ", "precision"),
-            ("learning_rate: 1.0e-6 ", "learning_rate: 1e-6 ", "learning_rate"),
             ("study: quick ", "study: no ", "study"),
             ("study: quick ", f"x: {laughs}]\nstudy: quick ", "x"),
             ("study: quick ", f"x: {deep}\nstudy: quick ", ""),
@@ -342,6 +382,8 @@ MUTATIONS = (
     an_entry_that_extends_wrongly,
     something_else_than_a_section,
     words_for_words,
+    a_number_beyond_its_range,
+    a_list_in_a_names_place,
 )
 
 
@@ -354,9 +396,9 @@ def project(root, tmp_path, monkeypatch):
     return tmp_path
 
 
-def mutated(text: str, number: int) -> tuple[str, str, str]:
-    """The n-th wrong file: what was done, its text, and the key that is wrong."""
-    draw, mutation = random.Random(SEED + number), MUTATIONS[number % len(MUTATIONS)]
+def mutated(text: str, number: int, seed: int = SEED) -> tuple[str, str, str]:
+    """The n-th wrong file of a seed: what was done, its text, and the key that is wrong."""
+    draw, mutation = random.Random(seed + number), MUTATIONS[number % len(MUTATIONS)]
     if mutation is words_for_words:
         return mutation.__name__, *mutation(text, draw)
     values = few_studies(yaml.load(text, Loader=yaml.CSafeLoader))
@@ -385,10 +427,12 @@ def test_what_is_mutated_is_right_before(root, project):
 
 
 @pytest.mark.slow
-def test_each_wrong_configuration_is_refused_with_its_key_and_a_hint(root, project, capsys):
-    text, done, failed, number = (root / "params.yaml").read_text(), Counter(), [], WRONG
+@pytest.mark.parametrize("seed", [SEED, *MORE_SEEDS])
+def test_each_wrong_configuration_is_refused_with_its_key_and_a_hint(root, project, capsys, seed):
+    text, done, failed = (root / "params.yaml").read_text(), Counter(), []
+    number = WRONG if seed == SEED else 2 * len(MUTATIONS)
     for n in range(number):
-        name, wrong, key = mutated(text, n)
+        name, wrong, key = mutated(text, n, seed)
         (project / "params.yaml").write_text(wrong, encoding="utf-8")
         try:
             load(project / "params.yaml")

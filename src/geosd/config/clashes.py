@@ -215,10 +215,11 @@ def _trainings(study: Study, model: str) -> Iterator[Clash]:
         training = study.training(model, variant)
         place = ("grid", study.candidates[variant][0]) if variant in study.candidates else ()
         wrong = [(k, f"{reason}, for") for k, reason in _refusals(Training, json.dumps(training))]
-        # The beginning of a longer run saves and measures as that one does.
-        steps = math.inf if variant in study.early_stops else training["steps"]
-        beyond = [*_beyond(training, size, resources), *over(training, steps, problems, usual)]
-        for key, message in wrong or beyond:
+        if not wrong:
+            # The beginning of a longer run saves and measures as that one does.
+            steps = math.inf if variant in study.early_stops else training["steps"]
+            wrong = [*_beyond(training, size, resources), *over(training, steps, problems, usual)]
+        for key, message in wrong:
             name = ".".join(["training", *key])
             yield place or ("training", *key), f"{name}: {message} {variant} of {model}."
 

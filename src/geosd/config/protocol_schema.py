@@ -220,7 +220,9 @@ class Wording(Section):
 
     instruction: Annotated[Words, Field(min_length=1)] | None
     """What follows every question."""
-    examples: tuple[Annotated[tuple[Words, Words], Field(description="question, answer")], ...] | None
+    examples: (
+        tuple[Annotated[tuple[Words, Words], Field(description="question, answer")], ...] | None
+    )
     """Questions and answers that stand before each prompt as earlier turns; [] for none."""
     privileged: Annotated[Words, Field(min_length=1)] | None
     """The teacher's turn, with the places {question}, {solution} and {instruction}."""
