@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.snakemake_runs import PlannedJob, dry_run
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
@@ -69,6 +70,7 @@ def main(
         listed: List every job, and why it would run.
         planned: The jobs of a dry run; default: Snakemake is asked for them.
     """
+    name_remnant()
     try:
         resolved = resolve(load(params), study)
         if model is not None:

@@ -13,6 +13,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
+from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.snakemake_runs import WRITTEN, rules_of_outputs, snakemake, write_provenance
 from geosd.config import Study, load, resolve
 from geosd.config.planned import PLAN, configuration_texts, keep
@@ -33,6 +34,7 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     Args:
         outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
+    name_remnant()
     # A mistake is named without Snakemake's words around it.
     params = load("params.yaml")
     resolved = resolve(params, study)
