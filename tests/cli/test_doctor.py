@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from geosd.cli import doctor
+from geosd.cli import doctor, study_inputs
 from geosd.config import load, resolve
 from geosd.prerequisites.checks import locked_versions
 
@@ -157,7 +157,9 @@ def test_a_study_without_gpus_needs_neither_vllm_nor_slurm(machine, capsys):
     machine.run("quick", (), executor="auto")
     packages, _, context = capsys.readouterr().out.partition("\nok       context of mini-qwen3: ")
     said = f"ok packages of {machine.root}/envs/laptop.txt: {len(laptop)} at the locked versions"
-    assert " ".join(packages.split()) == said and context.count("\n") <= 2
+    said += " ok problems: 300 to train on, 300 to select with, 300 to test"
+    assert " ".join(packages.split()) == said
+    assert context.count("\n") <= 3 and "\nok       folder: " in context
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_a_context_that_holds_no_question_is_named(short_context, root, tokens, 
     short_context(tokens)
     params = root / "params.yaml"
     study = resolve(load(params), "quick")
-    check = doctor._context(study, "mini-qwen3")
+    check = study_inputs._context(study, "mini-qwen3")
     if reader:
         assert check.state == "missing" and "max_position_embeddings" in check.cure
         assert f"the {reader} of mini-qwen3 may have to read {tokens + 1} tokens" in check.found

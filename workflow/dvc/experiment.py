@@ -25,6 +25,7 @@ from ruamel.yaml.comments import CommentedMap
 from geosd.cli.cut_off_experiment import FOLDER, NAME, experiment_lock
 from geosd.cli.publish import all_folders, commit, hide_lock
 from geosd.files import write_text
+from geosd.prerequisites.folder_name import refuse_folder
 
 PARAMS = Path("params.yaml")
 NULL = "tag:yaml.org,2002:null"
@@ -108,6 +109,7 @@ def main(study: str, name: str, changes: str) -> None:
         SystemExit: A setting is none, another experiment runs, or a program failed, whose words
             stand above.
     """
+    refuse_folder(Path.cwd())
     with experiment_lock() as free:
         if not free:
             raise SystemExit("Another `make exp` runs in this folder.\nHint: wait for its end.")

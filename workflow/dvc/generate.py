@@ -34,6 +34,7 @@ from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.files import write_text
 from geosd.models.shipped_base_models import SUMS
+from geosd.prerequisites.folder_name import refuse_folder
 from geosd.provenance.code import code_of, digest
 from geosd.provenance.proof import WEIGHTS
 from geosd.reporting import specs
@@ -302,6 +303,7 @@ def main(study: str, check: bool, profile: str | None) -> None:
             )
         write_text(at.code, codes(resolved))
         return
+    refuse_folder(Path.cwd())
     for name, stages in pipelines(study).items():
         resolved, at = resolve(params, name), Pipeline.of(name)
         write_text(at.file, dvc_yaml(resolved, stages, profile if name == study else None))

@@ -12,18 +12,29 @@ import tempfile
 
 from snakemake.exceptions import WorkflowError
 
+from geosd.cli.study_inputs import needs_look
+
 
 def check_prerequisites():
     """Before the first job: what the jobs that ask for GPUs need, unless it is there already.
 
-    A job that finds out by itself has waited in the queue for hours.
+    A job that finds out by itself has waited in the queue for hours. Of other jobs the problems and
+    prompts are looked at, where files or a tokenizer of somebody else may not fit the study.
     """
-    jobs = [job for job in workflow.dag.needrun_jobs() if job.resources.get("gpu")]
-    if not jobs or workflow.touch:
+    needed = list(workflow.dag.needrun_jobs())
+    jobs = [job for job in needed if job.resources.get("gpu")]
+    if workflow.touch:
         return
-    executor = "local" if workflow.local_exec else "slurm"
     command = [sys.executable, "-m", "geosd", "doctor", "--study", STUDY.name, "--no-probe"]
-    command += ["--executor", executor, "--models", *sorted({job.wildcards.model for job in jobs})]
+    if not jobs:
+        inputs = {"data", "pool"} & {job.rule.name for job in needed}
+        if not inputs or not needs_look(STUDY):
+            return
+        command.append("--only-inputs")
+    else:
+        executor = "local" if workflow.local_exec else "slurm"
+        models = sorted({job.wildcards.model for job in jobs})
+        command += ["--executor", executor, "--models", *models]
     if subprocess.run(command).returncode and not ALLOW_MISSING:
         raise WorkflowError(
             f"No job was started: study {STUDY.name} lacks what the lines above name.\nHint: put it in"

@@ -19,6 +19,8 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     settings = job.settings
     source = get_data_source(settings["source"])
     splits = source.prepare(settings)
+    for remark in source.remarks(settings):
+        print(f"note: {remark}")
     files = {"train": splits.train, "test": splits.test}
     for name in ("select_train", "select_validation"):
         files[name] = tuple(p for p in splits.select if p.benchmark == name)

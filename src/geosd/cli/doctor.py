@@ -13,17 +13,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.extras import required_packages
 from geosd.cli.plan import slurm_requests, study_peaks
+from geosd.cli.study_inputs import check_inputs
 from geosd.config import Study, load, resolve, settings
-from geosd.config.model_sizes import spare_context
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.assumptions import DEFAULTS
 from geosd.files import bytes_below, write_text
-from geosd.models.context_length import ContextError
 from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites import checks, slurm
 from geosd.prerequisites.checks import Check, hub_answers, missing, report
+from geosd.prerequisites.folder_name import check_folder
 from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_download import cached_file, load_catalogue
 
@@ -34,6 +35,7 @@ def main(
     models: tuple[str, ...] = (),
     executor: Literal["auto", "local", "slurm"] = "auto",
     probe: bool = True,
+    only_inputs: bool = False,
     site: Path = Path("profiles/slurm/site.yaml"),
     locks: Path = Path("envs"),
 ) -> None:
@@ -43,11 +45,19 @@ def main(
         study: Name of the study; default: the one that params.yaml names.
         models: Those of the study's models that are run; default: all, and then the disk counts.
         executor: What runs the jobs; auto: SLURM where it is installed and the study asks for GPUs.
+        only_inputs: Check the study's own problems, solutions and prompts alone.
         probe: Ask SLURM whether it would take the jobs, and what a job of each partition sees.
         site: What the cluster calls things.
         locks: Folder of the lists of locked packages.
     """
+    name_remnant()
     resolved = resolve(load(params), study)
+    inputs = check_inputs(resolved, models or resolved.models)
+    if only_inputs:
+        faults = [check for check in inputs if check.state in ("missing", "note")]
+        print(report(faults), end="\n" * bool(faults), flush=True)
+        refuse_missing(resolved, faults)
+        return
     known = slurm.read_site(site)
     requests = slurm_requests(resolved, models or resolved.models, known.max_minutes)
     most = max(request.gpus * request.nodes for request in requests)
@@ -57,7 +67,8 @@ def main(
         *_packages(resolved, models or resolved.models, locks),
         *_files(resolved, models or resolved.models, executor == "slurm"),
     ]
-    found += [_context(resolved, model) for model in models or resolved.models]
+    found += inputs
+    found.append(check_folder(Path.cwd()))
     if not models:
         found += _disk(resolved, known)
     if executor == "local":
@@ -69,9 +80,14 @@ def main(
         found += slurm.check_fits(requests, known, site)
         found += _slurm(requests, known, site) if probe else []
     print(report(found), flush=True)
+    refuse_missing(resolved, found)
+
+
+def refuse_missing(study: Study, found: Sequence[Check]) -> None:
+    """End with an error where a check found something missing."""
     if subjects := missing(found):
         sys.exit(
-            f"\nStudy {resolved.name} cannot run here; missing: {'; '.join(subjects)}.\n"
+            f"\nStudy {study.name} cannot run here; missing: {'; '.join(subjects)}.\n"
             "Hint: the lines above say what to do."
         )
 
@@ -128,21 +144,6 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
         pinned = (checkpoint["repo"], checkpoint["revision"])
         cached = cached_checkpoint(*pinned) is not None
         yield checks.check_checkpoint(model, *pinned, cached, answers, on_nodes)
-
-
-def _context(study: Study, model: str) -> Check:
-    """Whether a model's context holds the longest responses, and what it leaves for a question."""
-    subject = f"context of {model}"
-    try:
-        spare = spare_context(study, model)
-    except ContextError as error:
-        found, _, cure = str(error).partition("\nHint: ")
-        return Check(subject, "missing", found, cure)
-    if not spare:
-        cure = "go on: each step compares its prompts and caps with config.json before it samples"
-        return Check(subject, "unknown", "not known before the base model is there", cure)
-    words = ", ".join(f"{tokens} of the {reader}" for reader, tokens in spare.items())
-    return Check(subject, "ok", f"tokens left for a question with its template: {words}")
 
 
 def _disk(study: Study, site: slurm.Site) -> Iterator[Check]:

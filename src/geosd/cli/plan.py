@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from textwrap import fill
 from typing import Annotated, Any
 
@@ -18,10 +19,11 @@ import tyro
 
 from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.snakemake_runs import PlannedJob, dry_run
+from geosd.cli.study_inputs import check_inputs
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.kept_weights import kept_for
-from geosd.config.run_folders import RunFolders
+from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs import hours, memory_and_disk
 from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
@@ -37,7 +39,8 @@ from geosd.costs.workload import (
 from geosd.models.architectures import architecture, published_architectures
 from geosd.objectives.objective import build
 from geosd.prerequisites import slurm
-from geosd.prerequisites.checks import report
+from geosd.prerequisites.checks import missing, report
+from geosd.problems.sources import get_data_source
 from geosd.reporting import plan_tables
 from geosd.reporting.plan_tables import CalendarRow
 
@@ -84,7 +87,15 @@ def main(
             parts = _of_study(resolved, of_snakemake, site, bounds, assumed)
     except ValueError as error:  # a name, a share, or a model that fits nowhere
         sys.exit(str(error))
-    print("\n\n".join(parts))
+    checks = [] if model is not None else check_inputs(resolved, resolved.models)
+    faults = [check for check in checks if check.state in ("missing", "note")]
+    parts = [part for part in parts if part]
+    print("\n\n".join([*parts, *([report(faults)] if faults else [])]), flush=True)
+    if subjects := missing(faults):
+        sys.exit(
+            f"\nStudy {resolved.name} cannot run as it is: {'; '.join(subjects)}.\nHint: the lines"
+            " above say what to do; `geosd doctor` looks at the rest of this machine too."
+        )
 
 
 def _of_study(
@@ -117,7 +128,7 @@ def _of_study(
     limits = _time_limits(study, site.max_minutes) if on_gpus else {}
     parts.append(plan_tables.rule_table(rows, Counter(job.rule for job in jobs), limits))
     if not on_gpus:
-        return parts
+        return [*parts, _times_elsewhere(study, rows)]
     gpus = {(row.model, row.rule): row.gpus for row in rows}
     tasks = []
     for job in jobs:
@@ -140,6 +151,30 @@ def _of_study(
         plan_tables.peak_table(calendar[0].peak),
         plan_tables.assumption_table(assumed),
     ]
+
+
+def _times_elsewhere(study: Study, rows: Sequence[hours.PlanRow]) -> str:
+    """What jobs without a GPU took in other studies, in words; nothing where all are measured."""
+    wanted = [(row.model, row.rule) for row in rows if row.jobs and row.measured is None]
+    if not wanted:
+        return ""
+    took = {of: hours.hours_in_results(RESULTS, *of) for of in wanted}
+    known = [
+        f"{rule} of {model} {plan_tables.time_words(hours.HOUR * fmean(found))} ({len(found)})"
+        for (model, rule), found in took.items()
+        if found
+    ]
+    if known:
+        return fill(
+            f"Without GPUs nothing is reckoned. Jobs of other settings took here, in the mean of"
+            f" so many: {', '.join(known)}.",
+            80,
+        )
+    return fill(
+        "Without GPUs nothing is reckoned, and no job of these models has ended here: `make run`"
+        " says how long is left once the first ones have.",
+        80,
+    )
 
 
 def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int, int]]:
@@ -277,7 +312,9 @@ def _evaluation(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Sampl
         problems = data["select_validation"]
         return SamplingWorkload(problems * samples, cap, problems, 1)
     each = data["test_per_benchmark"]
-    ood = sum(BENCHMARKS.values()) if each is None else each * len(BENCHMARKS)
+    sizes = get_data_source(data["source"]).benchmark_sizes(data["raw"])
+    sizes = BENCHMARKS if sizes is None else sizes
+    ood = sum(sizes.values()) if each is None else each * len(sizes)
     sequences = data["test_id"] * samples + ood * evaluation["coverage"]
     return SamplingWorkload(sequences, cap, data["test_id"] + ood, 1)
 

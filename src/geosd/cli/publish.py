@@ -27,6 +27,7 @@ from dvc.repo import Repo
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import write_text
+from geosd.prerequisites.folder_name import refuse_folder
 from geosd.provenance.code import NO_HISTORY, why_no_commit
 from geosd.provenance.workflow_records import (
     PUBLISHED,
@@ -134,6 +135,7 @@ def main(study: str) -> None:
     Raises:
         SystemExit: The sources are not committed, or the study is not finished.
     """
+    refuse_folder(Path.cwd())
     if changed := run("git", "status", "--porcelain", "--untracked-files=no", "--", *SOURCES):
         raise SystemExit(
             f"Not committed yet:\n{changed}Hint: commit first; what is published names the commit"
@@ -181,6 +183,7 @@ def dvc_commit(study: str, finished: bool = False) -> None:
     Args:
         finished: Snakemake has just run the study.
     """
+    refuse_folder(Path.cwd())
     why = why_no_commit(Path())
     if why not in (None, NO_HISTORY):
         print(
@@ -242,6 +245,7 @@ def restore(study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional
         SystemExit: The study has not been published or cannot be fetched, or a file is not as
             published.
     """
+    refuse_folder(Path.cwd())
     if not records_file(study).exists():
         names = sorted(path.name.split(".")[0] for path in PUBLISHED.glob("*.json.gz"))
         raise SystemExit(

@@ -172,6 +172,19 @@ def likely_hours(rows: Sequence[PlanRow]) -> list[float | None]:
     ]
 
 
+def hours_in_results(results: Path | str, model: str, rule: str) -> list[float]:
+    """Hours of all finished jobs of a rule and a model below a folder of results, of any study."""
+    pi_0 = rule == "evaluate_pi_0"
+    folder = Path(results, "evaluate" if pi_0 else rule)
+    found = []
+    for path in sorted([*folder.glob(f"{model}-*"), *folder.glob(f"{model}/*/*")]):
+        if rule.startswith("evaluate") and path.parent.name.startswith("pi_0-") != pi_0:
+            continue
+        with suppress(DamagedManifestError):  # absent, or not whole
+            found.append(read_manifest(path)["wall_s"] / HOUR)
+    return found
+
+
 def measured_hours(jobs: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, list[float]]]:
     """Hours of finished jobs (folder -> rule, model) by their manifests: model -> rule -> hours."""
     measured: dict[str, dict[str, list[float]]] = {}

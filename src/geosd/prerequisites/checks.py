@@ -21,11 +21,12 @@ SHOWN = 5
 class Check(NamedTuple):
     """The outcome of one check: what was looked at and found, and what to do where it is not `ok`.
 
-    A study cannot do without what is `missing`; nobody could see what is `unknown`.
+    A study cannot do without what is `missing`; nobody could see what is `unknown`; a `note` is no
+    fault, and perhaps not what was meant.
     """
 
     subject: str
-    state: Literal["ok", "missing", "unknown"]
+    state: Literal["ok", "missing", "unknown", "note"]
     found: str
     cure: str = ""
 
@@ -46,7 +47,7 @@ def report(checks: Sequence[Check]) -> str:
     for check in checks:
         words = f"{check.state:8} {check.subject}: {check.found}"
         lines.append(textwrap.fill(words, 80, subsequent_indent=" " * 9, **wraps))
-        if check.state != "ok":  # a line by itself, however long: its command can be copied
+        if check.cure:  # a line by itself, however long: its command can be copied
             lines.append(f"{' ' * 9}Hint: {check.cure}")
     return "\n".join(lines)
 

@@ -35,6 +35,17 @@ class DataSource(ABC):
     most_per_benchmark: ClassVar[int | None] = None
     """Problems of the smallest published benchmark; None where files say so, or none ends."""
 
+    by_template: ClassVar[bool] = True
+    """Whether prompts are worded by a model's chat template."""
+
+    def remarks(self, settings: Mapping[str, Any]) -> list[str]:
+        """What somebody should know of the files before a run, though none of it is refused."""
+        return []
+
+    def benchmark_sizes(self, raw: str | None) -> Mapping[str, int] | None:
+        """Problems of each benchmark in the files; None: those of the paper, or none is there."""
+        return None
+
     @abstractmethod
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """The splits of a study's problems, no question twice, by the plain values of `data`."""

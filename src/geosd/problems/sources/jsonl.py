@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -35,6 +37,10 @@ class _Mistake(ValueError):
 
 Words = Annotated[str, Field(pattern=r"[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]")]
 """A text in which something can be seen."""
+SHOWN = 3
+"""Places that a remark names; it counts the others."""
+_OF_WORDS = re.compile(r"(?=.*[^\W\d_]{3})[^\W\d_][\w'\u2019 ,.-]*")
+"""An answer of words alone, of which one has three letters: no number, name or formula."""
 MARK = "####"
 """What stands before the final answer in GSM8K's layout."""
 _INVISIBLE_ENDS = re.compile(
@@ -98,6 +104,46 @@ class JsonLines(DapoMath):
             "worked_solutions": {name: text for name, text in solutions.items() if name in drawn},
         }
         return replace(splits, card=card)
+
+    def benchmark_sizes(self, raw: str | None) -> Mapping[str, int] | None:
+        """Lines of each file beside the training problems; None where the files are not there."""
+        try:
+            files = find_files(raw)
+        except (ValueError, FileNotFoundError):
+            return None
+        own = {name: path for name, path in files.items() if name != IN_DISTRIBUTION}
+        return {name: sum(1 for _ in numbered_lines(path)) for name, path in own.items()}
+
+    def remarks(self, settings: Mapping[str, Any]) -> list[str]:
+        """Questions that come again, and answers of words, which are compared as they stand."""
+        repeated, worded, number_of_answers = [], [], 0
+        for path in find_files(settings["raw"]).values():
+            first: dict[str, int] = {}
+            for number, line in numbered_lines(path):
+                problem = _VALIDATE(line, strict=True)
+                question = " ".join(problem.question.split())
+                if question in first:
+                    repeated.append(f"{path}:{number} repeats line {first[question]}")
+                first.setdefault(question, number)
+                answer = str(problem.answer).rpartition(MARK)[2].strip()
+                number_of_answers += 1
+                if _OF_WORDS.fullmatch(answer):
+                    worded.append(f"{path}:{number} {answer[:40]!r}")
+        remarks = []
+        if repeated:
+            remarks.append(f"a question that comes again counts once: {_some(repeated)}")
+        if worded:
+            remarks.append(
+                f"{len(worded)} of {number_of_answers} answers are words, compared letter by letter"
+                f" (97 is not ninety-seven): {_some(worded)}"
+            )
+        return remarks
+
+
+def _some(places: list[str]) -> str:
+    """The first places, and how many more there are."""
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    return ", ".join(places[:SHOWN]) + more
 
 
 def _check_enough(own: int, eligible: int, settings: Mapping[str, Any]) -> None:
@@ -180,6 +226,8 @@ def _problem(line: bytes, grade: Grader) -> OwnProblem:
         problem = _VALIDATE(line, strict=True)
     except ValidationError as error:
         raise _Mistake(*_first_mistake(error)) from error
+    if twice := _keys_twice(line):
+        raise _Mistake(f"{twice} stands twice in the object", "keep one of them.")
     worked, mark, answer = str(problem.answer).rpartition(MARK)
     answer, worked = (_INVISIBLE_ENDS.sub("", text) for text in (answer, worked))
     solution = problem.solution or worked or None
@@ -211,6 +259,19 @@ def _checked_solution(solution: str, answer: str, grade: Grader) -> str:
         stated = f"{(verdict.answer or '')[:80]!r}"
         raise _Mistake(f"solution states another answer than {answer[:80]!r}: {stated}", hint)
     return f"{solution.rstrip()}\n\\boxed{{{answer}}}"  # as a response must end
+
+
+def _keys_twice(line: bytes) -> str:
+    """A key that an object, or one inside it, has twice; JSON takes the last one in silence."""
+    twice = []
+
+    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        counts = Counter(key for key, _ in pairs)
+        twice.extend(key for key, count in counts.items() if count > 1)
+        return dict(pairs)
+
+    json.loads(line, object_pairs_hook=look)
+    return twice[0] if twice else ""
 
 
 def _first_mistake(error: ValidationError) -> tuple[str, str]:

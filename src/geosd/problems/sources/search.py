@@ -25,6 +25,7 @@ class Search(DataSource):
         " language models."
     )
 
+    by_template = False
     most_problems = 57_579
 
     world: World = SEARCH
