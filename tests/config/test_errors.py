@@ -200,6 +200,16 @@ def test_a_studys_variant_may_leave_out_whose_hyperparameters_it_changes(root, e
     assert trainings[1]["objective"] == {**trainings[0]["objective"], "drift_penalty": 3.0}
 
 
+def test_what_two_variants_share_by_an_anchor_is_of_each_variants_own_objective(edited):
+    start, study = "  quick:\n", "  short:\n    extends: quick\n    about: x\n    kind: main\n"
+    entry = "    variants:\n      jsd: {training: &half {objective: {beta: 0.25}}}\n"
+    entry += "      geosd_jsd: {training: *half}\n"
+    entry += "    methods: [pi_0, jsd, geosd_jsd, fwdkl, grpo, geosd]\n"
+    study = resolve(load(edited((start, study + entry + start))), "short")
+    names = [study.training("mini-qwen3", name)["objective"]["name"] for name in study.trained[:2]]
+    assert names == ["jsd", "geosd"]
+
+
 def test_values_are_what_yaml_1_2_takes_them_for(tmp_path):
     """As DVC reads the file: by another program, in Python alone."""
     words = "1e-6 1.0e-6 -1 +2 .5 5. 1.5e+3 .inf true False null ~ yes no on off y 1:30"

@@ -1,4 +1,4 @@
-"""Each number of params.yaml has the range in which it means something; so have numbers together."""
+"""Each number of params.yaml has a range in which it means something; so have some together."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]
             place = ("studies", name, "variants", variant, "training", "objective")
             below = _mapping(content, "variants", variant, "training", "objective").get("name")
             if (objective := _mapping(content, *place)) and below and "name" not in objective:
-                objective["name"] = below
+                # In a copy: by an anchor of YAML two variants may share what stands here.
+                content = _with(content, place, {**objective, "name": below})
     return content, parents, problems
 
 
@@ -74,6 +75,12 @@ def _mapping(values: Any, *path: str) -> Tree:
     for key in path:
         values = values.get(key) if isinstance(values, dict) else None
     return values if isinstance(values, dict) else {}
+
+
+def _with(values: Tree, place: tuple[str, ...], value: Any) -> Tree:
+    """The mappings with another value at a place; those on the way are copies."""
+    key, *rest = place
+    return {**values, key: _with(values[key], tuple(rest), value) if rest else value}
 
 
 def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> list[str]:

@@ -372,8 +372,8 @@ class Evaluation(Section):
     pass_k: Annotated[
         tuple[Samples, ...], Field(min_length=1), Distinct, Ascending, at_most("samples")
     ]
-    """The k of the pass@k reported, ascending, none above samples. Table hparams: 16. Read by the analysis
-    only: changing it samples nothing anew."""
+    """The k of the pass@k reported, ascending, none above samples. Table hparams: 16. Read by the
+    analysis only: changing it samples nothing anew."""
     temperature: Temperature
     """Sampling temperature. Table hparams: 0.6."""
     top_p: Nucleus
