@@ -166,12 +166,12 @@ def _times_elsewhere(study: Study, rows: Sequence[hours.PlanRow]) -> str:
     ]
     if known:
         return fill(
-            f"Without GPUs nothing is reckoned. Jobs of other settings took here, in the mean of"
+            f"On CPUs nothing is reckoned. Jobs of other settings took here, in the mean of"
             f" so many: {', '.join(known)}.",
             80,
         )
     return fill(
-        "Without GPUs nothing is reckoned, and no job of these models has ended here: `make run`"
+        "On CPUs nothing is reckoned, and no job of these models has ended here: `make run`"
         " says how long is left once the first ones have.",
         80,
     )
