@@ -191,7 +191,9 @@ SPLITS = ("train", "select_train", "select_validation", "test")
 def test_the_example_of_own_problems_is_planned_drawn_and_drawn_anew_after_an_edit(extended):
     jobs = extended.planned_jobs(*OWN)
     assert (jobs["data"], jobs["pool"], jobs["train"], jobs["evaluate"]) == (1, 1, 1, 1)
-    printed = extended.call("python", "-m", "geosd", "plan", "--study", "own")
+    (extended.folder / "jobs.json").write_text("[]")
+    planned = ("plan", "--study", "own", "--planned", "jobs.json")
+    printed = extended.call("python", "-m", "geosd", *planned)
     assert "missing" not in printed and "note" not in printed
     outputs = extended.outputs("own").items()
     (target,) = (path for path, rule in outputs if rule == "data" and "/train.jsonl" in path)
@@ -213,6 +215,7 @@ def test_the_example_of_own_problems_is_planned_drawn_and_drawn_anew_after_an_ed
 def test_a_study_of_too_few_problems_starts_no_job(extended, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(extended.folder, folder, symlinks=True)
+    shutil.rmtree(folder / "logs", ignore_errors=True)  # of jobs of other tests
     workflow = type(extended)(folder)
     workflow.edit("params.yaml", "      train: 24\n      select_train: 4\n", "      train: 240\n")
     printed = workflow.snakemake("--profile", "local", *OWN, check=False)
