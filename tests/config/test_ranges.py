@@ -114,7 +114,6 @@ def test_what_lies_beyond_a_range_is_refused_and_what_the_file_has_lies_within(f
         (("protocol", "training", "final_rollouts"), 1_000_000),
         (("studies", "quick", "draws"), 1000),
         (("studies", "quick", "training", "save_every"), 101),
-        (("studies", "quick", "training", "diagnose_every"), 101),
         (("studies", "quick", "training", "max_skipped_steps"), 101),
         (("studies", "quick", "training", "final_rollouts"), 301),
         (("studies", "quick", "training", "problems"), 301),
@@ -160,7 +159,8 @@ def test_numbers_at_their_bounds_in_other_keys_are_right(loaded):
 def test_a_short_run_may_keep_the_numbers_of_the_protocol(loaded):
     """They mean the whole run then: 25 steps between two saves, of 21 steps."""
     training = ("studies", "quick", "training")
-    assert not loaded(((*training, "steps"), 21), ((*training, "diagnose_every"), 4))
+    assert not loaded(((*training, "steps"), 21))
+    assert not loaded(((*training, "steps"), 2), ((*training, "warmup"), 1))
     small = {"train": 8, "select_train": 4}
     changes = [((("studies", "quick", "data", key)), value) for key, value in small.items()]
     assert not loaded(*changes)  # final_rollouts of the protocol are 64

@@ -253,7 +253,6 @@ def keys_that_clash(values, draw):
             (("evaluation", "pass_k"), [1, 1]),
             (("evaluation", "pass_k"), [4, 1]),
             (("training", "save_every"), 101),
-            (("training", "diagnose_every"), 101),
             (("training", "final_rollouts"), 301),
             (("training", "microbatch"), 9),
             (("data", "test_id"), 57_580),

@@ -49,7 +49,7 @@ PINS = {
 }
 """Where a released checkpoint may lie, in the order of preference -> the keys that pin it there."""
 
-STEPS_BETWEEN = ("save_every", "diagnose_every", "max_skipped_steps")
+STEPS_BETWEEN = ("save_every", "max_skipped_steps")
 """Keys of a training that count its steps."""
 OF_PROBLEMS = ("problems", "final_rollouts")
 """Keys of a training that count its problems."""

@@ -164,8 +164,8 @@ class Recipe(Section):
     """Steps after which the student's weights are kept, for figures over checkpoints; the last step
     always is. Which ones the paper takes is not given."""
     diagnose_every: Steps
-    """Steps between two measurements that cost extra forward passes, such as the drift from pi_0.
-    Not given."""
+    """Steps between two measurements that cost extra forward passes, such as the drift from pi_0;
+    with more than the run has, the first step and the end are measured. Not given."""
     final_rollouts: Annotated[int, Field(gt=0, le=4096)]
     """Rollouts of the trained student, one each to so many training problems, on which drift,
     overlap and support are measured after the last step. Not given."""
