@@ -10,7 +10,7 @@ from geosd.objectives.reduce import mean_loss
 
 VARIANTS = [
     *[(name, {}) for name in names()],
-    ("geosd", {"divergence": "jsd"}),
+    *[("geosd", {"divergence": name}) for name in ("jsd", "fwdkl", "revkl")],
     ("geosd", {"drift_penalty": 0}),
     ("grpo", {"kl_coefficient": 0}),
     ("opsd", {"clip": float("inf")}),

@@ -51,7 +51,9 @@ onstart:
     shell("python workflow/slurm/orphaned_jobs.py")
     check_prerequisites()
     keep_configuration()
-    os.environ["GEOSD_DRIVER"] = str(os.getpid())  # by it `make stop` knows jobs that outlive this
+    os.environ["GEOSD_DRIVER"] = str(
+        os.getpid()
+    )  # by it `make stop` knows jobs that outlive this
     # On this machine programs are forked with torch loaded (geosd.cli.forkserver): its servers lie
     # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
     # Nor may a job in a container.

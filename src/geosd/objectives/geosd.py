@@ -5,9 +5,17 @@ from typing import Annotated, Literal
 
 from torch import Tensor
 
-from geosd.geometry import fisher_rao_squared, hellinger, jsd
+from geosd.geometry import fisher_rao_squared, forward_kl, hellinger, jsd, reverse_kl
 from geosd.objectives.hyperparameters import Bounds, OnlyWith
 from geosd.objectives.objective import Objective, States, register
+
+PULLS = {"hellinger": hellinger, "fwdkl": forward_kl, "revkl": reverse_kl}
+"""The divergences without a hyperparameter, by their names in `GeoSD.divergence`.
+
+Near agreement, with Q = sum_i (dp_i)^2 / p_i, D_H and JSD (beta = 1/2) are Q/8, both directions of
+KL are Q/2, and d_FR^2 is Q. So equal lambda is not equal strength: lambda d_FR^2 has 8 lambda times
+the curvature of D_H and of JSD, and 2 lambda times that of KL.
+"""
 
 
 @register("geosd")
@@ -26,8 +34,9 @@ class GeoSD(Objective):
     (prox-local), and section "Natural-gradient update and the checkpoint pullback" (app:pullback).
     """
 
-    divergence: Literal["hellinger", "jsd"] = "hellinger"
-    """The teacher's pull: "hellinger" is the paper's method, "jsd" its ablation."""
+    divergence: Literal["hellinger", "jsd", "fwdkl", "revkl"] = "hellinger"
+    """The teacher's pull: "hellinger" is the paper's method, "jsd" its ablation; with the two
+    directions of KL the proximal term is held against the pull that it should tame."""
     beta: Annotated[float, Bounds(ge=0.001, le=0.999), OnlyWith(divergence="jsd")] = 0.5
     """Share of the teacher in the mixture of "jsd"; the paper's value is 0.5."""
     drift_penalty: Annotated[float, Bounds(ge=0, le=1000)] = 1.0
@@ -43,7 +52,7 @@ class GeoSD(Objective):
         if self.divergence == "jsd":
             distil = jsd(states.student, states.teacher, self.beta, normalised=True)
         else:
-            distil = hellinger(states.student, states.teacher, normalised=True)
+            distil = PULLS[self.divergence](states.student, states.teacher, normalised=True)
         if not self.drift_penalty:
             return {"loss": distil, "distil": distil}
         prox = fisher_rao_squared(states.student, states.anchor, normalised=True)
