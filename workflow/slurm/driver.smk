@@ -49,11 +49,10 @@ onstart:
     workflow.scheduler.job_rate_limiter = None
     # Jobs that a killed driver left in SLURM's queue write the files that this one's jobs will write.
     shell("python workflow/slurm/orphaned_jobs.py")
-    check_prerequisites()
     keep_configuration()
-    os.environ["GEOSD_DRIVER"] = str(
-        os.getpid()
-    )  # by it `make stop` knows jobs that outlive this
+    check_prerequisites()
+    # By it `make stop` knows jobs that outlive this process.
+    os.environ["GEOSD_DRIVER"] = str(os.getpid())
     # On this machine programs are forked with torch loaded (geosd.cli.forkserver): its servers lie
     # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
     # Nor may a job in a container.
