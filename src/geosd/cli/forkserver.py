@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,7 @@ def _become(program: Mapping[str, Any]) -> None:
     for target, stream in enumerate(program["streams"]):
         os.dup2(stream, target)
         os.close(stream)
+    sys.stdout, sys.stderr = _opened_anew(sys.stdout), _opened_anew(sys.stderr)
     os.chdir(program["folder"])
     os.umask(program["umask"])
     os.environ.clear()
@@ -231,3 +233,17 @@ def _become(program: Mapping[str, Any]) -> None:
     sys.path[0] = program["folder"]
     for name in [name for name in sys.modules if name.split(".")[0] == "geosd"]:
         del sys.modules[name]
+
+
+def _opened_anew(stream: TextIOWrapper) -> TextIOWrapper:
+    """A standard stream for the file that its number means now.
+
+    Python asked when the server began whether the file can be sought in, and asks no more.
+    """
+    number = stream.fileno()
+    return TextIOWrapper(
+        open(number, "wb", closefd=False),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering or os.isatty(number),
+    )
