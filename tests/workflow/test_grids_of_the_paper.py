@@ -126,7 +126,8 @@ def test_nothing_but_what_is_swept_differs_from_the_protocol(params):
         assert study.training is None and study.pool is None and study.base is None
         for model in resolve(params, name).models:
             training = resolve(params, name).section("training", model)
-            training["optimiser"]["kfac"] |= {"blocks": 16, "storage": "float32"}
+            kfac = training["optimiser"]["kfac"] | {"blocks": 16, "storage": "float32"}
+            training["optimiser"]["kfac"] = {"least_share": 1.0, **kfac}
             assert {"lora": None, **training} == protocol.training.model_dump(mode="json")
 
 

@@ -242,7 +242,7 @@ def test_make_clean_removes_nothing_beside_a_job_or_in_a_locked_folder(job, root
     environment = {**os.environ, "PYTHONPATH": str(root / "src")}
 
     def make(target: str) -> subprocess.CompletedProcess[str]:
-        command = ["make", "-f", root / "Makefile", "-I", root, target]
+        command = ["make", "--no-print-directory", "-f", root / "Makefile", "-I", root, target]
         for name in ("dev.mk", "workflow", ".venv"):
             with contextlib.suppress(FileExistsError):
                 (tmp_path / name).symlink_to(root / name)
@@ -273,6 +273,6 @@ def test_make_clean_empties_a_folder_on_another_disk_and_keeps_the_link(root, tm
     project.mkdir()
     (project / "scratch").symlink_to(disk)
     (project / "dev.mk").symlink_to(root / "dev.mk")
-    command = ["make", "-f", root / "Makefile", "clean"]
+    command = ["make", "--no-print-directory", "-f", root / "Makefile", "clean"]
     subprocess.run(command, cwd=project, check=True, capture_output=True)
     assert (project / "scratch").is_symlink() and not list(disk.iterdir())

@@ -12,8 +12,6 @@ import tempfile
 
 from snakemake.exceptions import WorkflowError
 
-from geosd.cli.study_inputs import needs_look
-
 
 def check_prerequisites():
     """Before the first job: what the jobs that ask for GPUs need, unless it is there already.
@@ -27,8 +25,11 @@ def check_prerequisites():
         return
     command = [sys.executable, "-m", "geosd", "doctor", "--study", STUDY.name, "--no-probe"]
     if not jobs:
-        inputs = {"data", "pool"} & {job.rule.name for job in needed}
-        if not inputs or not needs_look(STUDY):
+        if not {"data", "pool"} & {job.rule.name for job in needed}:
+            return
+        from geosd.cli.study_inputs import needs_look
+
+        if not needs_look(STUDY):
             return
         command.append("--only-inputs")
     else:
@@ -52,7 +53,7 @@ onstart:
     keep_configuration()
     check_prerequisites()
     # By it `make stop` knows jobs that outlive this process.
-    os.environ["GEOSD_DRIVER"] = str(os.getpid())
+    os.environ |= {"GEOSD_DRIVER": str(os.getpid())}
     # On this machine programs are forked with torch loaded (geosd.cli.forkserver): its servers lie
     # in this folder, and end with this process. A job of SLURM must not run in another one's processes.
     # Nor may a job in a container.

@@ -1,7 +1,6 @@
 """Run a study with Snakemake, and say on the terminal what it found."""
 
 import fcntl
-import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from rich.text import Text
 from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.snakemake_runs import WRITTEN, rules_of_outputs, snakemake, write_provenance
 from geosd.config import Study, load, resolve
-from geosd.config.planned import PLAN, configuration_texts, keep
+from geosd.config.planned import kept_configuration
 from geosd.config.run_folders import RunFolders
 from geosd.provenance.code import NO_COMMIT, why_no_commit
 from geosd.provenance.manifest import MANIFEST, read_manifest
@@ -39,17 +38,18 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     params = load("params.yaml")
     resolved = resolve(params, study)
     check_links()
-    # The run's report and summary are of the same configuration as its jobs.
-    os.environ.setdefault(PLAN, str(keep(configuration_texts(params))))
     say_why_no_commit()
-    with alone_in_results():
-        snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
-    if not outputs_only:
-        summary(study)
-        print(f"\nFigures  figures/{study}/\nLogs     logs/{study}/, of Snakemake .snakemake/log/")
-        print(f"Report   results/{study}/report.html")
-        say_what_is_missing(resolved)
-    write_provenance(study)  # last: what was found is said, also where this fails
+    # The report and the summary are of the same configuration as the jobs.
+    with kept_configuration(params):
+        with alone_in_results():
+            snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
+        if not outputs_only:
+            summary(study)
+            print(f"\nFigures  figures/{study}/")
+            print(f"Logs     logs/{study}/, of Snakemake .snakemake/log/")
+            print(f"Report   results/{study}/report.html")
+            say_what_is_missing(resolved)
+        write_provenance(study)  # last: what was found is said, also where this fails
 
 
 def say_why_no_commit() -> None:

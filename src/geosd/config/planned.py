@@ -8,7 +8,8 @@ reads the copy: the variable `PLAN` of its environment names the folder of the c
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from geosd.config.errors import ConfigError
@@ -63,6 +64,21 @@ def keep(texts: Mapping[str, str]) -> Path:
         if not (folder / name).exists():
             write_text(folder / name, text)
     return folder
+
+
+@contextmanager
+def kept_configuration(params: Params) -> Iterator[None]:
+    """Context in which all programs, those started too, read the configuration as it is now.
+
+    A context within another one keeps to the outer one's copy.
+    """
+    outer = PLAN in os.environ
+    os.environ.setdefault(PLAN, str(keep(configuration_texts(params))))
+    try:
+        yield
+    finally:
+        if not outer:
+            del os.environ[PLAN]
 
 
 def times(files: Iterable[Path]) -> dict[Path, int]:
