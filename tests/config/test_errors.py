@@ -288,7 +288,14 @@ def test_a_key_of_its_own_may_stand_beside_a_merged_one(root, edited):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("root: secret-4711\n", "is no file of rates: it lacks study or learning_rate"),
+        (
+            "root: secret-4711\n",
+            "is no file of rates: it lacks study, scores_sha256, rule, learning_rate.",
+        ),
+        (
+            "study: secret-4711\nrule: x\nroot: 1\n",
+            "is no file of rates: it lacks scores_sha256, learning_rate.",
+        ),
         ("secret-4711:x:0:0\nroot:/bin/sh\n", "is no file of rates"),
         ("a: [secret-4711\n", "is no file of rates that can be read"),
         ("secret-4711: 1\nsecret-4711: 2\n", "is no file of rates that can be read, line 2"),

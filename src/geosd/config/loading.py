@@ -28,7 +28,7 @@ from geosd.reporting.specs import output_specs
 SCHEMA = "workflow/schemas/params.schema.json"
 OUTPUTS = [*output_specs(), "claims"]
 """What a study may end in."""
-RATES_HAVE = {"study", "learning_rate"}
+RATES_HAVE = [key for key, field in SelectedRates.model_fields.items() if field.is_required()]
 """Keys of every file of selected rates."""
 File = TypeVar("File", bound=Section)
 
@@ -91,7 +91,8 @@ def _selected_rates(params: Params) -> dict[str, SelectedRates]:
 def _rates_file(study: str, path: str) -> Source:
     """A file that a study names as its selected rates, read.
 
-    Of another file the error names the path alone: its words may be nobody's business.
+    A file with most of the keys of such files is one, in which a key may be misspelt. Of another
+    file the error names the path alone: its words may be nobody's business.
     """
     place = f"studies.{study}.selected_rates: {path}"
     hint = f"Hint: `make select-rates STUDY={study}` writes such a file from a finished selection."
@@ -101,8 +102,10 @@ def _rates_file(study: str, path: str) -> Source:
         line = re.search(r":(\d+): |line (\d+)", str(error))
         where = f", line {line[1] or line[2]}" if line else ""
         raise ConfigError(f"{place} is no file of rates that can be read{where}.\n{hint}") from None
-    if not isinstance(source.values, dict) or not RATES_HAVE <= source.values.keys():
-        raise ConfigError(f"{place} is no file of rates: it lacks study or learning_rate.\n{hint}")
+    keys = source.values.keys() if isinstance(source.values, dict) else ()
+    lacking = [key for key in RATES_HAVE if key not in keys]
+    if 2 * len(lacking) >= len(RATES_HAVE):
+        raise ConfigError(f"{place} is no file of rates: it lacks {', '.join(lacking)}.\n{hint}")
     return source
 
 
