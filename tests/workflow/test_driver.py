@@ -27,6 +27,7 @@ def tiny(untouched, root, tmp_path):
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
     (tmp_path / "workflow").mkdir()
     (tmp_path / "workflow/slurm").symlink_to(root / "workflow/slurm")
+    (tmp_path / "src").symlink_to(root / "src")  # of which orphaned_jobs.py imports
     return replace(untouched, folder=tmp_path)
 
 
