@@ -86,7 +86,7 @@ pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 test: .venv/installed-test  ## the tests, without the slow ones (make test-all)
 	$(pytest) -m "not slow" --durations 15
 
-stop: $(BIN)/python  ## end the Snakemake of this folder and its jobs, here and on SLURM, and unlock it
+stop: $(BIN)/python  ## end this folder's Snakemake and jobs, on SLURM too, and unlock it
 	@$(BIN)/python workflow/slurm/orphaned_jobs.py --all
 
 # Nothing that a run is writing may go. Of a link to another disk what lies there goes, not the link.
