@@ -37,6 +37,7 @@ FOUND = {
 @pytest.fixture
 def figures(tmp_path):
     blank = dict.fromkeys(COLUMNS["claims"], 0) | {"unit": "points", "designed_for": "main"}
+    blank |= {"confidence": 0.95}
     rows = [
         blank | {"claim": f"{model}-{n}", "model": model, "word": word, "part": part}
         for model, found in FOUND.items()

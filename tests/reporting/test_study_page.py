@@ -21,6 +21,8 @@ from geosd.reporting.study_page import (
 from geosd.scores.tidy import COLUMNS
 
 OUTPUTS = ("table_benchmarks", "table_main", "figure_training", "claims", "figure_frontier")
+QUANTITY = "OOD avg@k: geosd - pi_0"
+"""What the effect of every made-up claim is a value of."""
 
 
 @pytest.fixture
@@ -35,7 +37,8 @@ def study(tmp_path):
     for name in ("claims.svg", "environment.md"):
         (figures / name).touch()
     more = {"statement": "GeoSD gains", "unit": "points", "paper_effect": 8.6, "n_a": 3}
-    more |= {"designed_for": "main", "units": 3}
+    more |= {"designed_for": "main", "units": 3, "confidence": 0.95}
+    more |= {"comparison": "geosd - pi_0 > 0, avg@k of ood_avg"}
     more |= {"place": "Table main_id_ood", "effect": 1.25, "low": 0.5, "high": 2.0}
     more |= {"claimed_to": float("inf"), "holds_paper": "no"}
     rows = [
@@ -87,7 +90,8 @@ def test_the_finding_comes_first_then_the_commands_the_claims_and_what_is_shown(
         "Appendix: how this was made",
     ]
     found = "**Of this study's claims 1 agrees; the first, agrees: GeoSD gains, +1.2 points"
-    first = [f"{found} [+0.5, +2.0] (3 runs, mini; the paper: +8.6).**", "A trial."]
+    beside = f"({QUANTITY}; 3 runs, mini; the paper: +8.6)"
+    first = [f"{found} [+0.5, +2.0] {beside}.**", "A trial."]
     first += [
         "make run STUDY=quick",
         "seeds 0, 1.",
@@ -113,7 +117,8 @@ def test_every_output_has_its_words_its_source_data_and_its_files_by_name(text, 
 
 def test_the_primary_claims_stand_once_and_the_others_are_counted(text):
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
-    assert rows.count("| agrees | GeoSD gains | +1.2 [+0.5, +2.0] | +8.6 | 3 |") == 1
+    numbers = "+1.2 [+0.5, +2.0] | +8.6 | 3"
+    assert rows.count(f"| agrees | GeoSD gains | {QUANTITY} | {numbers} |") == 1
     assert "Of the other claims 1 is not exercised." in " ".join(text.split())
 
 
@@ -125,7 +130,7 @@ def test_a_study_that_judges_no_claim_shows_estimates_in_their_place(study):
     assert "not meant to judge" in text.split("## Estimates for the paper's claims")[1]
     assert "not judged" not in text and "agrees" not in text
     rows = [re.sub(" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
-    assert "| GeoSD gains | +1.2 [+0.5, +2.0] | +8.6 | 3 |" in rows
+    assert f"| GeoSD gains | {QUANTITY} | +1.2 [+0.5, +2.0] | +8.6 | 3 |" in rows
 
 
 def test_every_sentence_stands_on_a_page():
