@@ -14,6 +14,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -35,6 +36,7 @@ from geosd.training.step_log import StepLog
 
 STEPS = 2_000 if "GEOSD_ALL_DRAWS" in os.environ else 500
 EVERY, WARM = 100, 200
+"""Steps between measurements, which are those between states; and the first one that counts."""
 MOST_GROWTH = 6e6
 """Bytes, of what is no object of Python: the allocator takes 4 MB at once."""
 SMALL = {
@@ -87,11 +89,12 @@ def soak(world: Path) -> dict[int, tuple[int, ...]]:
     settings = json.loads((world / "settings.json").read_text())
     inputs = (world / "base", world / "train.jsonl", world / "pool.jsonl")
     run, process, measured = assemble_run(RunInputs(settings, *inputs, 0)), psutil.Process(), {}
-    steps = iter(range(1, STEPS + 1))
 
-    def measure() -> bool:
-        step = next(steps)
-        if step % EVERY == 0:
+    class MeasuringState(ResumeState):
+        """A resume state that measures the process after each save, the last act of a step."""
+
+        def save(self, step: int, state: dict[str, Any]) -> None:
+            super().save(step, state)
             gc.collect()
             blocks = sys.getallocatedblocks()  # of every object, numbers and texts too
             containers = gc.get_objects()
@@ -99,15 +102,13 @@ def soak(world: Path) -> dict[int, tuple[int, ...]]:
             counts = (len(containers), blocks, process.num_fds(), tensors)
             del containers
             measured[step] = (process.memory_info().rss, *counts)
-        return False
 
     train(
         run,
         training_arguments(settings),
-        ResumeState(world, settings),
+        MeasuringState(world, settings),
         lambda step: StepLog(world / "log", step),
         Snapshots(world / "snapshots", [WARM, STEPS]),
-        measure,
     )
     return measured
 
