@@ -14,12 +14,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from dvc.repo import Repo
 
 from geosd.cli import claims, pages, ship
 from geosd.cli.capsule import _as_shipped
 from geosd.config import load, resolve
-from geosd.config.run_folders import RunFolders
+from geosd.config.rule_settings import configuration
+from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest import write_manifest
@@ -325,10 +327,22 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
         file = tmp_path / folders.tidy_files()[name][0]
         file.parent.mkdir(parents=True, exist_ok=True)
         table.to_csv(file, index=False)
+    with pytest.raises(ValueError, match=r"(?s)runs.csv is missing: study quick is not finished"):
+        _as_shipped("quick", folders, params, tmp_path / "home")
+    rows, of_any_step = folders.rows(), step_manifest("analyse", [], {}, 1.0)
+    write_index(tmp_path / "results/quick/runs.csv", rows)
+    run_folders = {folder for row in rows for folder in (row.base, row.train, row.evaluate)} - {""}
+    for folder in run_folders:
+        write_manifest(tmp_path / folder / "manifest.json", of_any_step)
     made = _as_shipped("quick", folders, params, tmp_path / "home")
     manifest = read_shipped(made)
     assert {*manifest.outputs} == {*STUDY.outputs} and not Path("figures").exists()
     assert not changed_files(made, manifest.files | manifest.inputs)
+    assert yaml.safe_load((made / "configuration.yaml").read_text()) == configuration(STUDY)
+    page = (made / "environment.md").read_text()
+    for step in ("base", "train", "evaluate"):
+        ran = {getattr(row, step) for row in rows} - {""}
+        assert re.search(rf"^\| {step} +\|[^|]*\|[^|]*\| +{len(ran)} \|", page, re.M), page
 
 
 @pytest.mark.slow
