@@ -291,7 +291,9 @@ def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
     every word must be a unit's, and one letter is a factor.
     """
     end = len(tokens)
-    while end and "," not in tokens and tokens[0] not in ("(", "[", r"\{"):
+    first = tokens[0] if tokens else ""
+    may_have_unit = "," not in tokens and first not in ("(", "[", r"\{")
+    while end and may_have_unit:
         token = tokens[end - 1]
         if token in ("2", "3", "}"):
             before = "".join(tokens[max(end - 6, 0) : end])
