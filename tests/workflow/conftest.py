@@ -81,6 +81,12 @@ class Workflow:
         assert ended == status, printed
         return printed
 
+    def run_alone(self, *command: str) -> str:
+        """What a command prints that runs, with all that it starts, in processes of its own."""
+        ended, printed = self._started(*command)
+        assert ended == 0, printed
+        return printed
+
     def _called(self, *command: str) -> tuple[int, str]:
         people = {
             f"GIT_{a}_{b}": "test" for a in ("AUTHOR", "COMMITTER") for b in ("NAME", "EMAIL")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
 import random
 import re
 import shutil
+import sys
 import threading
 from collections import Counter
 
@@ -99,7 +101,7 @@ def shrink(workflow) -> None:
     path = workflow.folder / "params.yaml"
     values = yaml.safe_load(path.read_text())
     quick = values["studies"]["quick"]
-    quick |= {"methods": ["pi_0", "fwdkl"], "outputs": ["table_main"]}
+    quick |= {"methods": ["pi_0", "fwdkl"], "outputs": ["table_main", "figure_training"]}
     quick["data"] |= {"train": 20, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
     quick["pool"] |= {"rollouts": 8, "keep": 8}
@@ -141,13 +143,31 @@ def forget_times(folder):
         os.utime(file, (written, written))
 
 
+def put_on_another_disk(workflow, disk):
+    """Make each folder that the workflow writes a link, as on clusters; a decoy is beside them."""
+    for name in ("results", "scratch", "figures"):
+        (disk / "mine" / name).mkdir(parents=True)
+        shutil.rmtree(workflow.folder / name, ignore_errors=True)
+        (workflow.folder / name).symlink_to(disk / "mine" / name)
+    # What `..` leads to from the target of results/quick, were it taken literally.
+    decoy = disk / "figures/quick"
+    decoy.mkdir(parents=True)
+    (decoy / "figure_training.svg").write_text("<svg>of another project</svg>")
+
+
+AFTERWARDS = ("plan", "preview", "figures", "report", "stale", "accept")
+"""Commands that people type beside a finished study; each is the target of `make` of its name."""
+
+
 @pytest.mark.slow
-def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship):
+def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship, tmp_path):
     """Its first seed is of the second draw, so that seeds are not counted instead of read.
 
-    Its settings are edited while it runs, and nothing of the edit reaches a result.
+    Its settings are edited while it runs, and nothing of the edit reaches a result. All that it
+    writes lies behind links.
     """
     shrink(copied)
+    put_on_another_disk(copied, tmp_path / "disk")
     folders = [root / "base_models" / MODEL / str(draw) for draw in (0, 1)]
     ship(copied.folder, folders, seeds=[1, 2])
 
@@ -172,6 +192,11 @@ def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship):
     scores = pd.read_csv(copied.folder / "results/quick/analyse/scores.csv")
     assert {*zip(scores["seed"], scores["draw"], strict=True)} == {(1, 1), (2, 0)}
     assert (copied.folder / "figures/quick/table_main.md").exists()
+    page = (copied.folder / "results/quick/report.html").read_text()
+    drawn = (copied.folder / "figures/quick/figure_training.svg").read_bytes()
+    assert base64.b64encode(drawn).decode() in page
+    for command in AFTERWARDS:
+        copied.run_alone(sys.executable, "-m", "geosd", command, "--study", "quick")
     stale = copied.call("python", "-m", "geosd", "stale", "--study", "quick")
     assert stale.startswith("0 of ")
     assert copied.planned_jobs() == {}
