@@ -156,7 +156,8 @@ WRITTEN = times(read_by_jobs())
 
 def say_edits():
     """At the end of a run: what was edited since it was planned."""
-    if words := edits_in_words(STUDY.name, WRITTEN):
+    words = edits_in_words(STUDY.name, WRITTEN)
+    if words:
         print(words, file=sys.stderr, flush=True)
 
 
