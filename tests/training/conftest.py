@@ -66,6 +66,17 @@ def tiny(tmp_path_factory):
 @pytest.fixture
 def settings():
     """Training settings of a few tiny steps; tests change what they are about."""
+    return tiny_settings()
+
+
+@pytest.fixture(scope="session")
+def settings_of_steps():
+    """The same settings, for what several tests share; nobody changes them."""
+    return tiny_settings()
+
+
+def tiny_settings():
+    """Settings of a few tiny steps of GeoSD."""
     return {
         "steps": 6,
         "problems": 3,

@@ -12,13 +12,18 @@ LossMean = Literal["sequence", "token"]
 
 
 def mean_loss(
-    loss: Tensor, weight: Tensor, sequence: Tensor, over: LossMean = "sequence"
+    loss: Tensor,
+    weight: Tensor,
+    sequence: Tensor,
+    over: LossMean = "sequence",
+    sequences: int | None = None,
 ) -> Tensor:
     """Reduce a per-position loss to one number: its weighted mean over tokens or sequences.
 
     over="sequence": (1/B) sum_b (sum_{t in b} w_t l_t / sum_{t in b} w_t), the paper's 1/T inside
         the expectation over trajectories: every trajectory counts alike, however long. A row
-        without weight counts as 0; B is the highest row among the positions, plus one.
+        without weight counts as 0; B is `sequences`, or where that is None the highest row among
+        the positions, plus one, which is read from their device.
     over="token": sum_t w_t l_t / sum_t w_t over the step: every position counts alike.
 
     `sequence` has the row of each position. Positions of weight 0 add neither value nor gradient;
@@ -44,7 +49,9 @@ def mean_loss(
     weighted = torch.where(counted, weight * torch.where(counted, loss, 0.0), 0.0)
     if over == "token":
         return weighted.sum() / _or_one(weight.sum())
-    rows = int(sequence.max()) + 1 if len(sequence) else 1
+    rows = sequences
+    if rows is None:
+        rows = int(sequence.max()) + 1 if len(sequence) else 1
     # A [B, N] product and not a scatter: sums in a fixed order are the same on every run.
     member = sequence == torch.arange(rows, device=sequence.device)[:, None]
     row_loss = (member * weighted).sum(-1)

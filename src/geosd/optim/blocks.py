@@ -18,7 +18,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from geosd.optim.damped_inverse import damped_inverse, sum_on_all_ranks
+from geosd.optim.damped_inverse import (
+    any_of,
+    damped_inverse,
+    inverse_by_cholesky,
+    sum_on_all_ranks,
+)
 from geosd.optim.partition import BlockRange, blocks_starting_in, partition, rank_slice
 
 # Elements that are converted or factorised in one go: bounds the transient memory of large models.
@@ -154,12 +159,34 @@ class BlockFactors:
         self, keep: list[float], gain: list[float], scale: list[float], shift: float
     ) -> int:
         """Set every inverse owned here to that of the folded average; see `update`."""
-        in_float64 = 0
+        failed: list[Tensor] = []
         for key in self._average:
-            scale_M = self._per_block(key, scale)
-            for part, new in self._folded(key, keep, gain):
-                corrected = new.to(self.compute) * scale_M[part]
-                inverse, failed, singular = damped_inverse(corrected, shift, new.dtype)
+            for part, _, corrected in self._corrected(key, keep, gain, scale):
+                inverse, failed_M = inverse_by_cholesky(corrected, shift)
+                before = self._inverse[key][part]
+                self._inverse[key][part] = torch.where(failed_M[:, None, None], before, inverse)
+                failed.append(failed_M.any())
+        # The device is waited for here, once, and not behind each chunk.
+        if not any_of(failed):
+            return 0
+        return self._invert_exactly(keep, gain, scale, shift, failed)
+
+    def _invert_exactly(
+        self,
+        keep: list[float],
+        gain: list[float],
+        scale: list[float],
+        shift: float,
+        failed: list[Tensor],
+    ) -> int:
+        """Set the inverses of the chunks in which float32 was too coarse for some block."""
+        in_float64 = 0
+        flags = iter(failed)
+        for key in self._average:
+            for part, stored, corrected in self._corrected(key, keep, gain, scale):
+                if not next(flags):
+                    continue
+                inverse, failures, singular = damped_inverse(corrected, shift, stored)
                 if singular is not None:
                     owner = self._owner[key][part.start + singular]
                     raise torch.linalg.LinAlgError(
@@ -168,8 +195,16 @@ class BlockFactors:
                         "\nHint: look for very large activations or gradients in this layer."
                     )
                 self._inverse[key][part] = inverse
-                in_float64 += failed
+                in_float64 += failures
         return in_float64
+
+    def _corrected(
+        self, key: Key, keep: list[float], gain: list[float], scale: list[float]
+    ) -> Iterator[tuple[slice, torch.dtype, Tensor]]:
+        """The folded averages of a stack without the start from zero, and their stored dtype."""
+        scale_M = self._per_block(key, scale)
+        for part, new in self._folded(key, keep, gain):
+            yield part, new.dtype, new.to(self.compute) * scale_M[part]
 
     def averages(self, decay: float) -> Iterator[tuple[Tensor, Tensor]]:
         """The bias-corrected averages owned here: (factor number of each block [m], [m, b, b])."""
@@ -261,7 +296,7 @@ class BlockFactors:
         return per_factor.index_select(0, owner)[:, None, None]
 
     def _check_finite(self) -> None:
-        if all(bool(total.sum().isfinite()) for total in self._sum.values()):
+        if not any_of([~total.sum().isfinite() for total in self._sum.values()]):
             return
         for name in self.dims:
             if not all(bool(part.isfinite().all()) for _, part in self._sums_of(name)):

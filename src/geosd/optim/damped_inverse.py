@@ -3,7 +3,7 @@
 Shapes: M = blocks, b = their size.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -13,6 +13,28 @@ from geosd.optim.partition import BlockRange
 
 Inverse = Iterable[tuple[BlockRange, Tensor]]
 """Block ranges of a factor, each with its inverted blocks [c, b, b]."""
+
+
+def inverse_by_cholesky(stack_Mbb: Tensor, shift: float) -> tuple[Tensor, Tensor]:
+    """Invert symmetric blocks plus `shift` times the identity, by Cholesky in their own dtype.
+
+    Returns:
+        The inverses, and for which blocks [M] there is none: those are without meaning, and
+        `damped_inverse` has them. The device is not waited for.
+    """
+    factor, info_M = torch.linalg.cholesky_ex(_shifted(stack_Mbb, shift))
+    failed_M = info_M != 0
+    # A factor that broke off may have a zero there, which LAPACK refuses for the whole stack.
+    factor.diagonal(dim1=-2, dim2=-1).masked_fill_(failed_M[:, None], 1.0)
+    return torch.cholesky_inverse(factor), failed_M
+
+
+def any_of(flags: Sequence[Tensor]) -> bool:
+    """Whether one of several flags [] is true; their devices are waited for once."""
+    if not flags:  # a rank may own no block
+        return False
+    device = flags[0].device
+    return bool(torch.stack([flag.to(device) for flag in flags]).any())
 
 
 def damped_inverse(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from geosd.optim.dtensors import full_tensor
+from geosd.optim.dtensors import SquaredNorm, local_shard, read_norms
 from geosd.optim.kfac import KFAC
 
 RULES = ("adamw", "kfac")
@@ -96,7 +96,9 @@ class UpdateRule:
                 rest, lr=lr, betas=betas, weight_decay=weight_decay, fused=True
             )
         self._lr_used = lr
-        self._plain_squared: Tensor | float = 0.0
+        self._plain_squared: Tensor | None = None
+        self._adam_steps: dict[nn.Parameter, int] = {}
+        """Steps that AdamW took of each parameter; its own count lies on the parameter's device."""
 
     def observe(self, *args: Any, **kwargs: Any) -> AbstractContextManager[None]:
         """Around forward and backward: see `KFAC.observe`. Does nothing without K-FAC."""
@@ -110,18 +112,24 @@ class UpdateRule:
         self._lr_used = self.lr if lr is None else lr
         if self.preconditioner is not None:
             self.preconditioner.step()
-        self._plain_squared = 0.0
+        self._plain_squared = None
         for parameter in self.plain:
             if parameter.grad is None:
                 continue
             change = parameter.grad.to(parameter.dtype)
-            self._plain_squared = self._plain_squared + full_tensor(change.norm()).square()
+            square = local_shard(change).norm().square()
+            if self._plain_squared is not None:
+                square = self._plain_squared + square
+            self._plain_squared = square
             if self.weight_decay:
                 change = change + self.weight_decay * parameter
             parameter.sub_(change, alpha=self._lr_used)
         if self.adam is not None:
             for group in self.adam.param_groups:
                 group["lr"] = self._lr_used
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        self._adam_steps[parameter] = self._adam_steps.get(parameter, 0) + 1
             self.adam.step()
 
     def skip(self) -> None:
@@ -132,18 +140,29 @@ class UpdateRule:
 
     @torch.no_grad()
     def relative_step(self) -> float:
-        """||delta theta|| / ||theta|| of the last step, without decay; AdamW's from its moments."""
-        moved = [torch.as_tensor(self._plain_squared) * self._lr_used**2]
-        weights = [_squared_norm(p) for p in self.plain]
+        """||delta theta|| / ||theta|| of the last step, without decay; AdamW's from its moments.
+
+        With m and v its moments after t steps, and beta_1, beta_2 their decays, AdamW moves a
+        weight by lr m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + eps).
+        """
+        moved, weights = SquaredNorm(), SquaredNorm()
+        if self._plain_squared is not None:
+            moved.add_square(self._plain_squared * self._lr_used**2, self.plain[0])
+        for parameter in self.plain:
+            weights.add(parameter)
         for group in self.adam.param_groups if self.adam is not None else ():
-            weights += [_squared_norm(p) for p in group["params"]]
-            for state in filter(None, map(self.adam.state.get, group["params"])):
-                first, second = (1 - beta ** float(state["step"]) for beta in group["betas"])
+            for parameter in group["params"]:
+                weights.add(parameter)
+                state = self.adam.state.get(parameter)
+                if not state:
+                    continue
+                taken = self._adam_steps[parameter]
+                first, second = (1 - beta**taken for beta in group["betas"])
                 root = state["exp_avg_sq"].sqrt().add_(group["eps"] * math.sqrt(second))
                 size = group["lr"] * math.sqrt(second) / first
-                moved.append(_squared_norm(torch.div(state["exp_avg"], root, out=root)) * size**2)
-        total = _sum(weights)
-        return math.sqrt(_sum(moved) / total) if total else 0.0
+                moved.add(torch.div(state["exp_avg"], root, out=root), size**2)
+        moved_squared, weights_squared = read_norms(moved, weights)
+        return math.sqrt(moved_squared / weights_squared) if weights_squared else 0.0
 
     @property
     def blocks_in_float64(self) -> int:
@@ -199,13 +218,8 @@ class UpdateRule:
         for name, parameter in self.model.named_parameters():
             if name not in state["state"]:
                 self.adam.state.pop(parameter, None)
-
-
-def _squared_norm(tensor: Tensor) -> Tensor:
-    return full_tensor(tensor.norm()).square()
-
-
-def _sum(scalars: list[Tensor]) -> float:
-    """Sum of scalars, read from their device once."""
-    device = scalars[-1].device
-    return float(torch.stack([each.to(device, torch.float64) for each in scalars]).sum())
+        self._adam_steps = {
+            parameter: int(of_parameter["step"])
+            for parameter, of_parameter in self.adam.state.items()
+            if of_parameter
+        }

@@ -171,7 +171,7 @@ def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str
         values |= measurement.before_update(rollouts, microbatches, student_states, references)
 
     # K-FAC and AdamW.
-    values |= take_update(step_loss, loss, student_states)
+    values |= take_update(step_loss, values["loss/total"], student_states)
     return values | measurement.after_update()
 
 
@@ -190,8 +190,11 @@ class StepLoss:
     def index(self) -> Tensor:
         """The response of each position of the step [N]."""
         device = self.microbatches[0].student.ids.device
-        lengths_B = torch.tensor(list(map(len, self.rollouts.responses)), device=device)
-        return torch.arange(len(lengths_B), device=device).repeat_interleave(lengths_B)
+        lengths = [len(response) for response in self.rollouts.responses]
+        rows_B = torch.arange(len(lengths), device=device)
+        lengths_B = torch.tensor(lengths, device=device)
+        # The size is known here; without it the device would be waited for.
+        return rows_B.repeat_interleave(lengths_B, output_size=sum(lengths))
 
     def backward(self) -> tuple[Tensor, Terms, list[Tensor]]:
         """Differentiate the step's loss; the loss, its terms, and the student's hidden states."""
@@ -268,21 +271,27 @@ class StepLoss:
         reward = torch.tensor(self.rollouts.rewards, device=self.index.device)
         batch = Batch(self.index, reward, self.run.student.config.vocab_size)
         terms = self.run.objective.combine(leaves, batch)
-        loss = mean_loss(terms.loss, terms.weight, self.index, over=self.args.loss_mean)
+        loss = self._mean(terms.loss, terms.weight)
         grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
         return loss.detach(), terms, dict(zip(leaves, grads, strict=True))
 
+    def _mean(self, each: Tensor, weight: Tensor) -> Tensor:
+        """The step's mean of a value [N] of each position."""
+        sequences = len(self.rollouts.responses)
+        return mean_loss(each, weight, self.index, self.args.loss_mean, sequences)
+
     def log_values(self, loss: Tensor, terms: Terms) -> dict[str, float]:
         """The loss, its parts and the rollouts, for the log."""
-        values = {"loss/total": loss.item(), **terms.metrics}
-        for name, each in terms.parts.items():
-            mean = mean_loss(each, terms.weight, self.index, over=self.args.loss_mean)
-            values[f"loss/{name}"] = mean.item()
+        parts = [self._mean(each, terms.weight) for each in terms.parts.values()]
+        total, *means = torch.stack([loss, *parts]).tolist()  # the device is waited for once
+        values = {"loss/total": total, **terms.metrics}
+        for name, mean in zip(terms.parts, means, strict=True):
+            values[f"loss/{name}"] = mean
         return values | self.rollouts.summary()
 
-    def method_at_fault(self, loss: Tensor, student_states: list[Tensor]) -> str | None:
+    def method_at_fault(self, loss: float, student_states: list[Tensor]) -> str | None:
         """The objective's class, if the loss is not finite though all models are on every rank."""
-        if loss.isfinite():
+        if math.isfinite(loss):
             return None
         others = (each.hidden for models in self.references for each in models.values())
         finite = all(bool(hidden.isfinite().all()) for hidden in (*student_states, *others))
@@ -290,7 +299,7 @@ class StepLoss:
 
 
 def take_update(
-    step_loss: StepLoss, loss: Tensor, student_states: list[Tensor]
+    step_loss: StepLoss, loss: float, student_states: list[Tensor]
 ) -> dict[str, float]:
     """Take the step, if loss, gradient and factors are finite; its size, for the log."""
     run, args, step = step_loss.run, step_loss.args, step_loss.step
@@ -298,13 +307,13 @@ def take_update(
     norm = run.policy.gradient_norm()
     values = {"update/learning_rate": rate, "update/gradient_norm": norm}
     reason = None
-    if loss.isfinite() and math.isfinite(norm):
+    if math.isfinite(loss) and math.isfinite(norm):
         try:
             rule.step(rate)
         except (FloatingPointError, torch.linalg.LinAlgError) as error:
             reason = str(error).splitlines()[0].rstrip(".")
     else:
-        reason = f"the loss is {loss.item():g}, the gradient's norm {norm:g}"
+        reason = f"the loss is {loss:g}, the gradient's norm {norm:g}"
     if reason is not None:
         rule.skip()
         problems = (problem.id for problem in step_loss.rollouts.problems)

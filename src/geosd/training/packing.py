@@ -23,6 +23,10 @@ from geosd.models.forward import common_prefix
 class Packed:
     """Right-padded sequences, ids and mask [B, T], and their response positions.
 
+    All are on the models' device but the mask, which stays on the host: K-FAC draws its positions
+    there, and would wait for the device to know them.
+
+
     Each of the N response tokens has its sequence, `row`, the `column` whose next token it is, and
     the `token` itself. The first `common_prefix` columns are the same in all rows and predict no
     response token: all but the last token of the prompt where all rows have one (GRPO).
@@ -57,5 +61,11 @@ def pack(
     column_T = torch.arange(ids_BT.shape[1])
     before_end_BT = column_T < length_B[:, None] - 1
     row, column = ((column_T >= last_of_prompt_B[:, None]) & before_end_BT).nonzero(as_tuple=True)
-    tensors = ids_BT, column_T < length_B[:, None], row, column, ids_BT[row, column + 1]
-    return Packed(*(tensor.to(device) for tensor in tensors), common_prefix(prompts))
+    return Packed(
+        ids=ids_BT.to(device),
+        mask=column_T < length_B[:, None],
+        row=row.to(device),
+        column=column.to(device),
+        token=ids_BT[row, column + 1].to(device),
+        common_prefix=common_prefix(prompts),
+    )
