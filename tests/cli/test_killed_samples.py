@@ -1,4 +1,4 @@
-"""The programs of the rules `evaluate` and `pool`, killed and told to stop."""
+"""The programs of the rules `evaluate`, `pool` and `states`, killed and told to stop."""
 
 import functools
 import json
@@ -13,13 +13,13 @@ from itertools import count
 import pytest
 import yaml
 
-from geosd.cli import evaluate, pool
+from geosd.cli import evaluate, pool, states
 from geosd.config import load
 from geosd.provenance import code, manifest
 from geosd.sampling.transformers_sampler import TransformersSampler
 
 ROWS, KILLS = 4, 10
-PROGRAMS = {"evaluate": evaluate, "pool": pool}
+PROGRAMS = {"evaluate": evaluate, "pool": pool, "states": states}
 
 
 @pytest.fixture(params=PROGRAMS)
@@ -35,12 +35,15 @@ def options(small, tmp_path, program):
     quick["rollout"] |= {"sequences": ROWS, "compile": False}
     quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2], "response_tokens": 8}
     quick["pool"]["response_tokens"] = 8
+    quick["training"] |= {"response_tokens": 8, "problems": ROWS}
     params = tmp_path / "params.yaml"
     params.write_text(yaml.safe_dump(values))
     own = {"base": small.base, "problems": small.train}
     if program == "evaluate":
         own = {"checkpoint": small.base, "problems": small.folder / "data/test.jsonl"}
         own |= {"variant": "pi_0", "seed": 0}
+    if program == "states":
+        own |= {"pool": small.folder / "pool.jsonl"}
     own |= {"study": "quick", "model": "mini-qwen3", "params": params}
     return lambda folder: {**own, "out": folder / "out", "scratch": folder / "scratch"}
 

@@ -22,6 +22,7 @@ def look(small, out):
         problems=small.train,
         pool=small.folder / "pool.jsonl",
         out=out,
+        scratch=out / "scratch",
         **small.shared,
     )
     return out
@@ -66,7 +67,8 @@ def test_table_and_rollouts_speak_of_the_same_positions(looked):
         assert rollout.teacher != rollout.student
 
 
-def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked, run):
+def follow(small, looked, run, folder):
+    """Measure the run's checkpoints into a folder of `folder`, and return that."""
     alignment.main(
         study="quick",
         model=MODEL,
@@ -75,10 +77,15 @@ def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked
         base=small.base,
         checkpoint=run / "student",
         states=looked / "states.jsonl",
-        out=run / "alignment",
+        out=folder / "alignment",
+        scratch=folder / "scratch",
         params=run / "params.yaml",
     )
-    table = pd.read_csv(run / "alignment/alignment.csv")
+    return folder / "alignment"
+
+
+def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked, run):
+    table = pd.read_csv(follow(small, looked, run, run) / "alignment.csv")
     assert sorted(table["step"].unique()) == [0, 2, 4]
     mass = table.pivot(index=["ranking", "step"], columns="rank", values="mass")
     # pi_0 ranks as pi_0 does; the student moved at each checkpoint.
@@ -88,6 +95,29 @@ def test_a_run_is_followed_from_pi_0_over_its_snapshots_to_its_end(small, looked
     assert (mass.loc["pi_0", 2] != mass.loc["pi_0", 0]).all()
     assert (mass.loc["pi_0", 4] != mass.loc["pi_0", 2]).all()
     assert (table["positions"] == table["positions"].iloc[0]).all()
+
+
+def test_an_alignment_that_was_left_goes_on_with_the_same_bytes(
+    small, looked, run, tmp_path, monkeypatch
+):
+    measured = []
+    measure = alignment.mass_on_ranks
+
+    def once(*arguments):
+        measured.append(arguments)
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return measure(*arguments)
+
+    monkeypatch.setattr(alignment, "mass_on_ranks", once)
+    with pytest.raises(KeyboardInterrupt):
+        follow(small, looked, run, tmp_path)
+    follow(small, looked, run, tmp_path)
+    assert len(measured) == 4  # pi_0 once, the snapshot twice, the end once
+    assert not (tmp_path / "scratch").exists()
+    whole = follow(small, looked, run, tmp_path / "whole")
+    left = tmp_path / "alignment/alignment.csv"
+    assert left.read_bytes() == (whole / "alignment.csv").read_bytes()
 
 
 def test_drift_over_steps_is_what_the_step_log_says(run):

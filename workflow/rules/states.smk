@@ -28,12 +28,15 @@ rule states:
         code=code_of_model("states"),
         base=subpath(input.base, parent=True),
         out=subpath(output.table, parent=True),
+        scratch="scratch/states/{model}-{digest}",
     message:
         "Look at the states that {wildcards.model} visits"
     shell:
-        "python -m geosd states --study {resources.study:q}"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
+        " --scratch {params.scratch:q} --"
+        " python -m geosd states --study {resources.study:q}"
         " --model {wildcards.model:q} --base {params.base:q} --problems {input.problems:q}"
-        " --pool {input.pool:q} --out {params.out:q} > {log:q} 2>&1"
+        " --pool {input.pool:q} --out {params.out:q} --scratch {params.scratch:q} > {log:q} 2>&1"
 
 
 rule alignment:
@@ -56,10 +59,13 @@ rule alignment:
         base=subpath(input.base, parent=True),
         checkpoint=subpath(input.checkpoint, parent=True),
         out=subpath(output.table, parent=True),
+        scratch=f"scratch/alignment/{STUDY.name}/{{model}}/{{variant}}/{{seed}}",
     message:
         "Follow {wildcards.variant} of {wildcards.model}, seed {wildcards.seed}, over its checkpoints"
     shell:
-        "python -m geosd alignment --study {params.study:q}"
+        "exec python workflow/scripts/launch.py --gpus {resources.gpu:q}"
+        " --scratch {params.scratch:q} --"
+        " python -m geosd alignment --study {params.study:q}"
         " --model {wildcards.model:q} --variant {wildcards.variant:q} --seed {wildcards.seed:q}"
         " --base {params.base:q} --checkpoint {params.checkpoint:q} --states {input.states:q}"
-        " --out {params.out:q} > {log:q} 2>&1"
+        " --out {params.out:q} --scratch {params.scratch:q} > {log:q} 2>&1"

@@ -2,24 +2,31 @@
 
 Writes `states.csv`, one row a response position, and `states.jsonl`, the rollouts themselves with
 their most uncertain positions: the states that the rule `alignment` asks every checkpoint about.
-The manifest comes last.
+The model is looked at in the type in which it is sampled. The manifest comes last.
 """
 
 from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
+import torch
 from torch import Tensor
 
 from geosd.cli.job import Job
 from geosd.evaluation.alignment import ProbeRollout
+from geosd.evaluation.kept_batches import KeptBatches
 from geosd.evaluation.states import survey_states
 from geosd.files import write_text
 from geosd.json_lines import write_jsonl
+from geosd.models.devices import job_device
 from geosd.models.load_and_save import load_model
+from geosd.preemption import catch_sigterm
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint
+from geosd.sampling.engines import resolve_engine
 from geosd.sampling.graded_sampler import open_checkpoint
+from geosd.sampling.kept_samples import KeptSamples
+from geosd.sampling.resumable import ResumableSampler, completion_of
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import read_pool
 from geosd.scores.state_table import most_uncertain
@@ -35,18 +42,24 @@ def main(
     problems: Path,
     pool: Path,
     out: Path,
+    scratch: Path,
     params: Path = Path("params.yaml"),
 ) -> None:
     """Sample the states that pi_0 visits, and survey student and teacher at each.
 
     Args:
         pool: Their verified solutions; the teacher is shown one of each problem's, drawn.
+        scratch: Folder of the rollouts and batches that a killed job continues from.
     """
     job = Job("states", params, study, model)
     settings = job.settings
     inputs = prove_checkpoint(base) | prove([problems, pool])
-    student, _ = load_model(base)
+    precision = resolve_engine(settings["rollout"])["precision"]
+    student, _ = load_model(base, getattr(torch, precision))
+    student.to(job_device())
     opened = open_checkpoint(base, settings, f"states of {model}", student)
+    identity = job.identity(inputs, precision=precision)
+    kept = KeptSamples(scratch, identity, completion_of)
     encoding = opened.encoding
     seed = seed_of(settings["seed"], "states")
     training = read_problems(problems)
@@ -59,21 +72,24 @@ def main(
         sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
         privilege=settings["privilege"],
     )
-    with closing(opened.source.grader()) as grade:
+    with closing(opened.source.grader()) as grade, catch_sigterm() as stop_requested:
+        sampler = ResumableSampler(opened.sampler, kept, stop_requested)
         rollout_source = LocalRollouts(
-            student, rollout_settings, problem_sampler, encoding, opened.sampler, grade
+            student, rollout_settings, problem_sampler, encoding, sampler, grade
         )
         rollouts, _ = rollout_source.check_prompts().collect(step=0, measured=False)
-    columns = survey_states(
-        student,
-        rollouts.student_prompts,
-        rollouts.teacher_prompts,
-        rollouts.responses,
-        encoding.pad_id,
-        top_k=settings["top_k"],
-        batch_size=settings["problems"],
-        chunk=settings["chunk"],
-    )
+        batches = KeptBatches(scratch / "survey", identity, stop_requested)
+        columns = survey_states(
+            student,
+            rollouts.student_prompts,
+            rollouts.teacher_prompts,
+            rollouts.responses,
+            encoding.pad_id,
+            top_k=settings["top_k"],
+            batch_size=settings["problems"],
+            chunk=settings["chunk"],
+            batches=batches,
+        )
     ranked = columns.pop("ranked")
     table = pd.DataFrame({name: value.numpy() for name, value in columns.items()})
     table["model"] = model
@@ -83,7 +99,9 @@ def main(
     text = table[list(COLUMNS["states"])].to_csv(index=False, float_format="%.9g")
     write_text(out / "states.csv", text)
     written = [out / name for name in ("states.csv", "states.jsonl")]
-    job.write_manifest(out, inputs, written, model=model)
+    job.write_manifest(out, inputs, written, model=model, precision=precision)
+    kept.clear()
+    batches.clear()
 
 
 def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from geosd.evaluation.alignment import top_tokens
+from geosd.evaluation.kept_batches import KeptBatches
 from geosd.geometry import entropy, forward_kl, hellinger, overlap, reverse_kl, union_support
 from geosd.training.packing import pack
 from geosd.training.policy import response_logits
@@ -30,11 +31,13 @@ def survey_states(
     top_k: int,
     batch_size: int,
     chunk: int,
+    batches: KeptBatches | None = None,
 ) -> dict[str, Tensor]:
     """Survey every response position: entropy, overlap, gradient norms of student and teacher.
 
     The model is pi_0, both student and teacher, which read prompts of their own. A forward pass has
-    `batch_size` rollouts; logits of `chunk` positions are held at once.
+    `batch_size` rollouts; logits of `chunk` positions are held at once. What `batches` keeps of a
+    survey that was cut off is not computed again.
 
     Returns:
         Each [N], positions in the order of the responses: `rollout`, `position`, `token`;
@@ -43,26 +46,37 @@ def survey_states(
         and `gradient_<divergence>` (see `gradient_norms`). `ranked` [N, R]: the teacher's R best
         tokens, best first.
 
+    Raises:
+        PreemptionError: The job was asked to stop; the batches that were surveyed are kept.
+
     Source: paper, Figure mechanism A; appendix "Teacher top-token support"; section 5.1.
     """
-    columns: dict[str, list[Tensor]] = {}
     device = next(model.parameters()).device
-    for start in range(0, len(responses), batch_size):
+
+    def survey(start: int) -> dict[str, Tensor]:
+        """The columns of the rollouts of one forward pass, from `start` on."""
         at = slice(start, start + batch_size)
         student = pack(students[at], responses[at], pad_id, device)
         teacher = pack(teachers[at], responses[at], pad_id, device)
         lengths = [len(response) for response in responses[at]]
-        _add(
-            columns,
-            rollout=start + student.row,
-            position=torch.cat([torch.arange(length, device=device) for length in lengths]),
-            token=student.token,
-        )
         logits = [response_logits(model, packed) for packed in (student, teacher)]
+        columns: dict[str, list[Tensor]] = {
+            "rollout": [start + student.row],
+            "position": [torch.arange(length) for length in lengths],
+            "token": [student.token],
+        }
         for first in range(0, len(student.token), chunk):
             positions = slice(first, first + chunk)
-            _add(columns, **_states(*(one.logits(positions) for one in logits), top_k))
-    return {name: torch.cat(pieces).cpu() for name, pieces in columns.items()}
+            found = _states(*(one.logits(positions) for one in logits), top_k)
+            for name, value in found.items():
+                columns.setdefault(name, []).append(value)
+        return {name: torch.cat(pieces).cpu() for name, pieces in columns.items()}
+
+    if batches is None:
+        batches = KeptBatches()
+    starts = range(0, len(responses), batch_size)
+    surveyed = [batches.made(str(start), lambda start=start: survey(start)) for start in starts]
+    return {name: torch.cat([batch[name] for batch in surveyed]) for name in surveyed[0]}
 
 
 def _states(student_nV: Tensor, teacher_nV: Tensor, top_k: int) -> dict[str, Tensor]:
@@ -105,8 +119,3 @@ def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
             (gradient,) = torch.autograd.grad(divergence(z, log_q.detach()).sum(), z)
         norms[name] = torch.linalg.vector_norm(gradient, dim=-1)
     return norms
-
-
-def _add(columns: dict[str, list[Tensor]], **values: Tensor) -> None:
-    for name, value in values.items():
-        columns.setdefault(name, []).append(value)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from geosd.models.devices import job_device
 from geosd.models.load_and_save import load_model, named_weights
 from geosd.models.precision import resolve_precision
 from geosd.problems.encoding import Encoding
@@ -21,9 +22,7 @@ def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     It is float32 where it is left out.
     """
-    on_gpu = settings["engine"] == "vllm" and torch.cuda.is_available()  # transformers loads on CPU
-    device = torch.device("cuda" if on_gpu else "cpu")
-    precision = resolve_precision(settings.get("precision", "float32"), device)
+    precision = resolve_precision(settings.get("precision", "float32"), job_device())
     return {**settings, "precision": precision}
 
 
@@ -54,7 +53,7 @@ def build_sampler(
     if engine == "transformers":
         dtype = getattr(torch, options["precision"])
         usable = model is not None and (live or next(model.parameters()).dtype == dtype)
-        sampled = model if usable else load_model(checkpoint, dtype)[0]
+        sampled = model if usable else load_model(checkpoint, dtype)[0].to(job_device())
         return TransformersSampler(
             sampled,
             encoding.end_ids,

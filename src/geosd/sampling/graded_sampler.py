@@ -5,17 +5,16 @@ training do (`geosd.training.resume_state`), in a file for each chunk that the s
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torch import nn
 
 from geosd.models.load_and_save import load_tokenizer
-from geosd.preemption import PreemptionError, catch_sigterm
+from geosd.preemption import catch_sigterm
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import Problem, Sample
@@ -23,7 +22,7 @@ from geosd.problems.sources import DataSource, encoding_of, get_data_source
 from geosd.sampling.broken_logits import named_problems
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.kept_samples import KeptSamples
-from geosd.sampling.paused_part import PartLeftError
+from geosd.sampling.resumable import sample_resumably
 from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams
 
 logger = logging.getLogger(__name__)
@@ -53,7 +52,7 @@ class GradedSampler:
     sampler: Sampler
     encoding: Encoding
     grade: Grader
-    kept: KeptSamples
+    kept: KeptSamples[Sample]
     stop_requested: Callable[[], bool] = lambda: False
 
     def draw(self, draws: Sequence[Draw], sampling: SamplingParams) -> list[Sample]:
@@ -72,26 +71,15 @@ class GradedSampler:
             PromptBatch([prompts[one] for one in d.problems for _ in d.numbers], d.seed)
             for d in draws
         ]
-        rows, new = self.kept.load(), {}
-        self.sampler.paused = paused = self.kept.paused_part()
-        self.sampler.stop_requested = self.stop_requested
-        chunks = self.sampler.sample_chunks(batches, sampling, frozenset(rows))
-        try:
-            with named_problems([problem for problem, _ in places]):
-                for chunk in chain([{}], chunks):  # first a chance to stop before all sampling
-                    for place in chunk.keys() - rows.keys():
-                        new[place] = self._judged(*places[place], chunk[place])
-                    stopping = self.stop_requested()
-                    last = len(rows) + len(new) == len(places)
-                    if new and (last or stopping or len(new) >= self.sampler.chunk):
-                        self.kept.keep(new, self.sampler.record())
-                        paused.clear()
-                        rows, new = rows | new, {}
-                    if stopping and not last:
-                        raise PreemptionError(_asked_to_stop(rows, places))
-        except PartLeftError:
-            raise PreemptionError(_asked_to_stop(rows, places)) from None
-        return [rows[place] for place in range(len(places))]
+        with named_problems([problem for problem, _ in places]):
+            return sample_resumably(
+                self.sampler,
+                self.kept,
+                batches,
+                sampling,
+                lambda place, completion: self._judged(*places[place], completion),
+                self.stop_requested,
+            )
 
     def _judged(self, problem: Problem, number: int, completion: Completion) -> Sample:
         text = self.encoding.text(completion.ids)
@@ -115,12 +103,6 @@ class GradedSampler:
         )
 
 
-def _asked_to_stop(rows: Sized, places: Sized) -> str:
-    return (
-        f"asked to stop after {len(rows)} of {len(places)} samples; start again to go on from there"
-    )
-
-
 class OpenedCheckpoint(NamedTuple):
     """A checkpoint opened for graded samples; `precision` is that of the engine on this machine."""
 
@@ -130,7 +112,7 @@ class OpenedCheckpoint(NamedTuple):
     precision: str
 
     @contextmanager
-    def graded(self, kept: KeptSamples) -> Iterator[GradedSampler]:
+    def graded(self, kept: KeptSamples[Sample]) -> Iterator[GradedSampler]:
         """Context of its samples, graded and kept as they end; SIGTERM ends a draw in between."""
         with closing(self.source.grader()) as grade, catch_sigterm() as stop_requested:
             yield GradedSampler(self.sampler, self.encoding, grade, kept, stop_requested)

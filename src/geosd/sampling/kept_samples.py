@@ -4,10 +4,10 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -19,7 +19,10 @@ from geosd.sampling.paused_part import PausedPart
 logger = logging.getLogger(__name__)
 
 
-class KeptSamples:
+Kept = TypeVar("Kept")
+
+
+class KeptSamples(Generic[Kept]):
     """The finished samples of a job, by their places among all that it draws.
 
     A file holds, line by line: the SHA-256 of all further lines; the job's identity, the threads
@@ -30,10 +33,12 @@ class KeptSamples:
         identity: Everything that makes the job what it is, by name: settings, seed, hashes of its
             inputs, digest of its code, versions of packages. Samples of a job of another identity
             are set aside, as `samples.other`, and kept until this job is complete.
+        row_of: Makes a sample again of the fields that are kept of it, by their names.
     """
 
-    def __init__(self, scratch: Path, identity: Any) -> None:
+    def __init__(self, scratch: Path, identity: Any, row_of: Callable[..., Kept] = Sample) -> None:
         """Remember where the samples lie and whose they must be."""
+        self.row_of = row_of
         self.folder, self.aside = scratch / "samples", scratch / "samples.other"
         self.digests = identity_digests(identity)
         self._files, self._records = 0, []
@@ -42,13 +47,13 @@ class KeptSamples:
         """Where the job's part that is under way is kept when it is asked to stop."""
         return PausedPart(self.folder, self.digests)
 
-    def load(self) -> dict[int, Sample]:
+    def load(self) -> dict[int, Kept]:
         """The samples that are kept, by place; none of another job, and none of a damaged file.
 
         The process then computes in as many threads as the job began with: their number decides the
         last bits of sums.
         """
-        rows: dict[int, Sample] = {}
+        rows: dict[int, Kept] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             self._files = 1 + int(path.stem)
             try:
@@ -76,11 +81,11 @@ class KeptSamples:
                 return {}
             if not rows:
                 torch.set_num_threads(head["threads"])
-            rows |= {place: Sample(**row) for place, row in samples}
+            rows |= {place: self.row_of(**row) for place, row in samples}
             self._note(head["sampler"])
         return rows
 
-    def keep(self, rows: Mapping[int, Sample], sampler: dict[str, Any]) -> None:
+    def keep(self, rows: Mapping[int, Kept], sampler: dict[str, Any]) -> None:
         """Keep samples by place; `sampler` is the record of the sampler that drew them."""
         self._note(json.loads(json.dumps(sampler)))
         threads = torch.get_num_threads()

@@ -298,9 +298,7 @@ class StepLoss:
         return None if self.run.ranks.any(not finite) else type(self.run.objective).__name__
 
 
-def take_update(
-    step_loss: StepLoss, loss: float, student_states: list[Tensor]
-) -> dict[str, float]:
+def take_update(step_loss: StepLoss, loss: float, student_states: list[Tensor]) -> dict[str, float]:
     """Take the step, if loss, gradient and factors are finite; its size, for the log."""
     run, args, step = step_loss.run, step_loss.args, step_loss.step
     rule, rate = run.update_rule, args.learning_rate * warmup(step, args.warmup)
