@@ -12,7 +12,7 @@ TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
-.PHONY: help-dev test-all test-core test-vllm test-verl test-slurm rehearse bench lint schema \
+.PHONY: help-dev test-all test-core test-vllm test-verl test-slurm rehearse bench lint density schema \
   pins pins-gpu gpu-check base-models ledger select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
@@ -51,6 +51,9 @@ lint: .venv/installed-test  ## format and check Python and Snakemake files, and 
 	$(BIN)/snakefmt Snakefile workflow
 	$(BIN)/snakemake --profile local --lint
 	$(BIN)/lint-imports
+
+density: $(BIN)/python  ## syntax nodes a line of code, by file: where to look for what to unfold
+	@$(BIN)/python analysis/density.py
 
 schema: .venv/installed  ## write the JSON schema of params.yaml, and the list of outputs in its page, anew
 	$(BIN)/python -m geosd.config schema
