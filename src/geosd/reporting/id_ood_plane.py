@@ -29,10 +29,13 @@ def plane(axes: Axes, low: Sequence[float], high: Sequence[float]) -> None:
 def frame_of(gains: pd.DataFrame, most: float = FRAME) -> tuple[Sequence[float], Sequence[float]]:
     """Lower and upper corner of the plane of the origin and all gains of at most `most` points."""
     both = gains[[ID, OOD_AVERAGE]]
-    both = both[(both.abs() <= most).all(axis="columns")]
-    low, high = both.min().fillna(0).clip(upper=0), both.max().fillna(0).clip(lower=0)
-    room = (0.08 * (high - low)).where(high > low, 1.0)  # where all lie beyond, or none moved
-    return tuple(low - room), tuple(high + room)
+    near = (both.abs() <= most).all(axis="columns")
+    shown = both[near]
+    low = shown.min().fillna(0).clip(upper=0)
+    high = shown.max().fillna(0).clip(lower=0)
+    extent = high - low
+    margin = (0.08 * extent).where(high > low, 1.0)  # where all lie beyond, or none moved
+    return tuple(low - margin), tuple(high + margin)
 
 
 def path(axes: Axes, gains: pd.DataFrame, **line: Any) -> None:
@@ -42,16 +45,34 @@ def path(axes: Axes, gains: pd.DataFrame, **line: Any) -> None:
     """
     corners = np.vstack([(0, 0), gains[[ID, OOD_AVERAGE]]])
     (drawn,) = axes.plot(*corners.T, **line)
-    low, high = zip(axes.get_xlim(), axes.get_ylim(), strict=True)
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     for start, stop in pairwise(corners):
-        seen = np.clip(stop, low, high)
-        if (seen == stop).all():
+        nearest_inside = np.clip(stop, (left, bottom), (right, top))
+        if (nearest_inside == stop).all():
             continue
-        way = np.divide(seen - start, stop - start, out=np.ones(2), where=stop != start)
-        tail, tip = (start + share * way.min() * (stop - start) for share in (0.9, 1))
-        arrow = {"arrowstyle": "-|>", "color": drawn.get_color(), "lw": 0, "mutation_scale": 7}
-        axes.annotate("", tip, tail, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5)
+        _arrow_out(axes, start, stop, nearest_inside, drawn.get_color())
         break  # what comes back is cut like the rest
+
+
+def _arrow_out(
+    axes: Axes, start: np.ndarray, stop: np.ndarray, nearest_inside: np.ndarray, colour: Any
+) -> None:
+    """Draw the head of an arrow where the line from `start` to `stop` leaves the frame."""
+    way = stop - start
+    moves = stop != start
+    shares = np.divide(nearest_inside - start, way, out=np.ones(2), where=moves)
+    share = shares.min()  # of the way, up to the first edge of the frame
+    tail = start + 0.9 * share * way
+    tip = start + share * way
+    arrow = {
+        "arrowstyle": "-|>",
+        "color": colour,
+        "lw": 0,
+        "mutation_scale": 7,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    axes.annotate("", tip, tail, arrowprops=arrow, zorder=5)
 
 
 def mean_point(
@@ -61,12 +82,21 @@ def mean_point(
 
     Few values are points each. `marker` is of `Axes.plot`; its `color` replaces the method's.
     """
-    marker = {"color": look.colour, "marker": look.marker, "mec": "white", "mew": 0.4} | marker
-    colour, zorder = marker["color"], marker.setdefault("zorder", 3)
+    usual = {
+        "color": look.colour,
+        "marker": look.marker,
+        "mec": "white",
+        "mew": 0.4,
+        "zorder": 3,
+    }
+    marker = usual | marker
+    zorder = marker["zorder"]
+    mean_x, mean_y = x.mean(), y.mean()
+    faint = {"color": marker["color"], "alpha": 0.7}
     if len(x) >= FEWEST_FOR_INTERVAL:
-        for ends, across in ((student_interval(x), True), (student_interval(y), False)):
-            bar = (ends, (y.mean(),) * 2) if across else ((x.mean(),) * 2, ends)
-            axes.plot(*bar, color=colour, lw=0.7, alpha=0.7, zorder=zorder - 1)
+        bar = {"lw": 0.7, "zorder": zorder - 1}
+        axes.plot(student_interval(x), (mean_y, mean_y), **faint, **bar)
+        axes.plot((mean_x, mean_x), student_interval(y), **faint, **bar)
     elif len(x) > 1:
-        axes.plot(x, y, ls="", marker="o", ms=1.8, mew=0, color=colour, alpha=0.7, zorder=zorder)
-    axes.plot(x.mean(), y.mean(), ls="", ms=size, **marker)
+        axes.plot(x, y, ls="", marker="o", ms=1.8, mew=0, zorder=zorder, **faint)
+    axes.plot(mean_x, mean_y, ls="", ms=size, **marker)
