@@ -1,11 +1,15 @@
 """Which weights of a study stay, for how long, and which results are made from them."""
 
 import os
+from collections.abc import Iterator, Sequence
 
 from geosd.config.run_folders import RunFolders, Snapshots, run_of
 from geosd.config.study import Study, resolve
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import SNAPSHOTS, WEIGHTS
+
+Run = tuple[str, str, int]
+"""Model, recipe and seed."""
 
 
 def wanted_snapshots(study: Study) -> Snapshots:
@@ -14,40 +18,63 @@ def wanted_snapshots(study: Study) -> Snapshots:
     They are the union over all studies of the file that have the run, of their `snapshots` and of
     the ends of their early stops: any of the studies may train the run.
     """
-    wanted: dict[tuple[str, str, int], set[int]] = {}
-    for other in (resolve(study.params, name) for name in study.params.studies):
-        folders = RunFolders(other)
-        for model in (model for model in other.models if model in study.models):
-            for variant in other.trained:
-                training = other.training(model, variant)
-                longest = other.early_stops.get(variant, variant)
-                steps = training["snapshots"] if longest == variant else [training["steps"]]
-                for seed in other.seeds if steps else ():
-                    run = (model, folders.recipe(model, longest, other.draw(seed)), seed)
-                    wanted.setdefault(run, set()).update(steps)
+    wanted: dict[Run, set[int]] = {}
+    for name in study.params.studies:
+        for run, steps in _snapshots_of(resolve(study.params, name), study.models):
+            wanted.setdefault(run, set()).update(steps)
     return {run: tuple(sorted(steps)) for run, steps in wanted.items()}
+
+
+def _snapshots_of(study: Study, models: Sequence[str]) -> Iterator[tuple[Run, list[int]]]:
+    """Each run of a study, of some models, after whose steps the study wants weights."""
+    folders = RunFolders(study)
+    for model in study.models:
+        if model not in models:
+            continue
+        for variant in study.trained:
+            training = study.training(model, variant)
+            steps, trained_as = training["snapshots"], variant
+            if variant in study.early_stops:
+                steps, trained_as = [training["steps"]], study.early_stops[variant]
+            if not steps:
+                continue
+            for seed in study.seeds:
+                recipe = folders.recipe(model, trained_as, study.draw(seed))
+                yield (model, recipe, seed), steps
 
 
 def weight_readers(study: Study) -> dict[str, list[str]]:
     """File of weights -> results made from it, after which `keep: samples` lets the weights go."""
     folders = RunFolders(study)
-    readers: dict[str, dict[str, None]] = {}
+    readers: dict[str, list[str]] = {}
+    for file, result in [*_read_by_runs(study, folders), *_read_by_alignments(study, folders)]:
+        results = readers.setdefault(file, [])
+        if result not in results:
+            results.append(result)
+    return readers
+
+
+def _read_by_runs(study: Study, folders: RunFolders) -> Iterator[tuple[str, str]]:
+    """Files of weights that samples and early stops are made from, each with its result."""
     for row in folders.rows():
         if not row.train:
             continue
-        read = {f"{row.train}/{WEIGHTS}": f"{row.evaluate}/samples.jsonl"}
+        yield f"{row.train}/{WEIGHTS}", f"{row.evaluate}/samples.jsonl"
         if row.variant in study.early_stops:
             longer, _, steps = row.train.partition("/stopped_")
-            files = (f"{longer}/{WEIGHTS}", _snapshot(longer, steps))
-            read |= dict.fromkeys(files, f"{row.train}/{MANIFEST}")
-        for file, result in read.items():
-            readers.setdefault(file, {})[result] = None
+            stopped = f"{row.train}/{MANIFEST}"
+            yield f"{longer}/{WEIGHTS}", stopped
+            yield _snapshot(longer, steps), stopped
+
+
+def _read_by_alignments(study: Study, folders: RunFolders) -> Iterator[tuple[str, str]]:
+    """Files of weights that are aligned with the teacher, each with its table."""
     for (model, variant, seed), folder in folders.alignments().items():
-        run, table = folders.train(model, variant, seed), f"{folder}/alignment.csv"
-        steps = study.training(model, variant)["snapshots"]
-        for file in (f"{run}/{WEIGHTS}", *(_snapshot(run, step) for step in steps)):
-            readers.setdefault(file, {})[table] = None
-    return {file: list(results) for file, results in readers.items()}
+        run = folders.train(model, variant, seed)
+        table = f"{folder}/alignment.csv"
+        yield f"{run}/{WEIGHTS}", table
+        for step in study.training(model, variant)["snapshots"]:
+            yield _snapshot(run, step), table
 
 
 def kept_for(study: Study) -> dict[str, list[str]]:
@@ -62,10 +89,12 @@ def kept_for(study: Study) -> dict[str, list[str]]:
         other = resolve(study.params, name)
         if name == study.name or not set(other.models) & set(study.models):
             continue
+        keeps = other.overlay.keep == "weights"
         for file, results in weight_readers(other).items():
-            keeps = other.overlay.keep == "weights"
-            others = set(results) - set(own.get(file, ()))
-            if run_of(file) in runs and (keeps or not all(map(os.path.exists, others))):
+            if run_of(file) not in runs:
+                continue
+            awaited = set(results) - set(own.get(file, ()))
+            if keeps or not all(os.path.exists(result) for result in awaited):
                 kept.setdefault(file, []).append(name)
     return kept
 
