@@ -17,7 +17,8 @@ from geosd.claims.evidence import Evidence
 from geosd.claims.finding import WORDS
 from geosd.claims.judging import judge_claims
 from geosd.claims.metrics import ID, accuracy, gain, strongest
-from geosd.reporting.claims_page import interval_words, ledger_frame, ledger_markdown
+from geosd.reporting.claims_numbers import interval_words
+from geosd.reporting.claims_page import ledger_frame, ledger_markdown
 from geosd.scores.tidy import COLUMNS
 
 ROOT = Path(__file__).parents[2]

@@ -19,16 +19,14 @@ from geosd.claims.ledger import ledger
 from geosd.claims.metrics import ID, accuracy, drift, drift_at, gain, pass_at_k
 from geosd.costs.update_operations import UpdateSize
 from geosd.reporting.claims_forest import COLOURS, LARGE_MARGIN, plot_forest
+from geosd.reporting.claims_numbers import interval_words, quantity_words
 from geosd.reporting.claims_page import (
     claims_by_model,
-    counts_in_words,
-    finding_in_words,
-    interval_words,
     ledger_frame,
     ledger_markdown,
-    quantity_words,
     write_ledger,
 )
+from geosd.reporting.claims_sentences import counts_in_words, finding_in_words
 from geosd.scores.tidy import COLUMNS
 
 QUICK = ("pi_0", "fwdkl", "revkl", "grpo", "geosd")

@@ -20,7 +20,9 @@ from geosd.config.run_folders import RunFolders
 from geosd.provenance.code import NO_COMMIT, why_no_commit
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.proof import prove
-from geosd.reporting.claims_page import NO_WORDS, counts_in_words, finding_in_words, interval_words
+from geosd.reporting.claims_numbers import interval_words
+from geosd.reporting.claims_page import NO_WORDS
+from geosd.reporting.claims_sentences import counts_in_words, finding_in_words
 from geosd.scores.tidy import read_tidy
 
 SHOWN_FILES = 5

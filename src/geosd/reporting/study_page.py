@@ -16,7 +16,8 @@ import pandas as pd
 
 from geosd.claims.finding import NOT_JUDGED
 from geosd.models.architectures import published_architectures
-from geosd.reporting.claims_page import NO_WORDS, claims_by_model, counts_in_words, finding_in_words
+from geosd.reporting.claims_page import NO_WORDS, claims_by_model
+from geosd.reporting.claims_sentences import counts_in_words, finding_in_words
 from geosd.reporting.environment_page import made_in_one_line
 from geosd.reporting.sentences import SENTENCES, runs_in_words
 from geosd.reporting.shipping import CLAIMS, NOT_KEPT, read_shipped
