@@ -23,27 +23,37 @@ ACROSS = 3
 
 def published_gains(model: str) -> pd.DataFrame:
     """The paper's gains of the family that a model stands for: `variant`, `id`, `ood_avg`."""
+    family = paper_family(model)
     rows = []
     for name in NAMED:
-        own, base = (
-            [published_number(paper_family(model), v, at) for at in (ID, OOD_AVERAGE)]
-            for v in (name, "pi_0")
-        )
-        if None not in (*own, *base):
-            rows.append((name, *(a.mean - b.mean for a, b in zip(own, base, strict=True))))
+        gains = [_published_gain(family, name, benchmark) for benchmark in (ID, OOD_AVERAGE)]
+        if None not in gains:
+            rows.append((name, *gains))
     return pd.DataFrame(rows, columns=["variant", ID, OOD_AVERAGE])
+
+
+def _published_gain(family: str | None, variant: str, benchmark: str) -> float | None:
+    own = published_number(family, variant, benchmark)
+    base = published_number(family, "pi_0", benchmark)
+    if own is None or base is None:
+        return None
+    return own.mean - base.mean
 
 
 @figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_frontier`: OOD gain against ID gain of every method, beside the paper's."""
-    points = [{"run": v, "variant": v} for v in ordered(methods) if v != "pi_0"]
-    gains = {m: independent_values(sweep_gains(scores, m, points), ID, OOD_AVERAGE) for m in models}
-    published = {model: published_gains(model) for model in models}
+    points = [{"run": name, "variant": name} for name in ordered(methods) if name != "pi_0"]
+    gains, published = {}, {}
+    for model in models:
+        of_runs = sweep_gains(scores, model, points)
+        gains[model] = independent_values(of_runs, ID, OOD_AVERAGE)
+        published[model] = published_gains(model)
     low, high = frame_of(pd.concat([*gains.values(), *published.values()]), math.inf)
     down = math.ceil(len(models) / ACROSS)
+    across = min(ACROSS, len(models))
     figure = figures.figure_of(models, 0.5 + 1.85 * down)
-    grid = figure.subplots(down, min(ACROSS, len(models)), squeeze=False, sharex=True, sharey=True)
+    grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
     for model, axes in zip(models, grid.flat, strict=False):
         plane(axes, low, high)
         _points(axes, gains[model], published[model])
@@ -54,7 +64,8 @@ def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) ->
         axes.remove()
     grid[0, 0].text(0, high[1], " gains on both", color="#2F6B2F", va="top")
     shown = set().union(*(table["variant"] for table in gains.values()))
-    figures.legend_below(figure, _handles(shown, any(map(len, published.values()))))
+    paper_shown = any(len(table) for table in published.values())
+    figures.legend_below(figure, _handles(shown, paper_shown))
     return figure
 
 
@@ -67,22 +78,29 @@ def _points(axes: Axes, gains: pd.DataFrame, published: pd.DataFrame) -> None:
     for name, *there in published.itertuples(index=False):
         look = method(name)
         if name in means.index:
-            arrow = {"arrowstyle": "->", "color": look.colour, "lw": 0.6, "alpha": 0.6}
-            arrow |= {"shrinkA": 4, "shrinkB": 4, "mutation_scale": 6}
+            arrow = {
+                "arrowstyle": "->",
+                "color": look.colour,
+                "lw": 0.6,
+                "alpha": 0.6,
+                "shrinkA": 4,
+                "shrinkB": 4,
+                "mutation_scale": 6,
+            }
             axes.annotate("", means.loc[name], there, arrowprops=arrow, zorder=1.5)
         open_point = {"mfc": "white", "mec": look.colour, "mew": 1.1, "ms": 5.5, "zorder": 2.5}
         axes.plot(*there, marker=look.marker, ls="", **open_point)
 
 
-def _handles(variants: set[str], beside_paper: bool) -> dict[str, Line2D]:
+def _handles(variants: set[str], paper_shown: bool) -> dict[str, Line2D]:
     point = {"ls": "", "ms": 5}
-    handles = {
-        method(v).label: Line2D([], [], color=method(v).colour, marker=method(v).marker, **point)
-        for v in ordered(variants)
-        if v in NAMED
-    }
+    handles = {}
+    for name in ordered(variants):
+        if name in NAMED:
+            look = method(name)
+            handles[look.label] = Line2D([], [], color=look.colour, marker=look.marker, **point)
     if variants - set(NAMED):
         handles["other methods"] = Line2D([], [], color=BACKGROUND, marker="o", **point)
-    if beside_paper:
+    if paper_shown:
         handles["the paper's"] = Line2D([], [], mec="0.3", mfc="white", marker="o", **point)
     return handles
