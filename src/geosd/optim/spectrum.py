@@ -1,7 +1,10 @@
-"""The size of the curvature beside its damping.
+"""The size of the curvature, to compare with its damping.
 
-Shapes: M = blocks of a stack, b = their size.
+Shapes: M = blocks of a stack, b = their size, S = sides of a layer: inputs and outputs.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
@@ -37,27 +40,50 @@ def largest_eigenvalues(stack_Mbb: Tensor) -> Tensor:
 @torch.no_grad()
 def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
     """Mean and largest eigenvalue of K-FAC's bias-corrected factors, over all blocks and layers."""
-    device = factors.sums()[0].device
     is_output = torch.tensor([name.endswith(".G") for name in factors.dims])
-    trace, dims, largest = [0.0, 0.0], [0, 0], [0.0, 0.0]
+    input_side, output_side = _Side(), _Side()
     for owner_M, average_Mbb in factors.averages(decay):
-        side_M = is_output.to(owner_M.device)[owner_M]
+        of_output_M = is_output.to(owner_M.device)[owner_M]
         trace_M = average_Mbb.diagonal(dim1=-2, dim2=-1).sum(-1)
-        top_M = largest_eigenvalues(average_Mbb)
-        for side in (0, 1):
-            on_side = side_M == bool(side)
-            trace[side] += float(trace_M[on_side].sum())
-            dims[side] += int(on_side.sum()) * average_Mbb.shape[-1]
-            largest[side] = max([largest[side], *top_M[on_side].tolist()])
+        largest_M = largest_eigenvalues(average_Mbb)
+        size = average_Mbb.shape[-1]
+        input_side.add(trace_M[~of_output_M], largest_M[~of_output_M], size)
+        output_side.add(trace_M[of_output_M], largest_M[of_output_M], size)
     if factors.group is not None:
-        sums = torch.tensor([*trace, *dims], dtype=torch.float64, device=device)
-        tops = torch.tensor(largest, dtype=torch.float64, device=device)
-        dist.all_reduce(sums, group=factors.group)
-        dist.all_reduce(tops, op=dist.ReduceOp.MAX, group=factors.group)
-        trace, dims, largest = sums[:2].tolist(), sums[2:].tolist(), tops.tolist()
+        device = factors.sums()[0].device
+        _reduce((input_side, output_side), device, factors.group)
     return {
-        "a_mean": trace[0] / dims[0],
-        "a_max": largest[0],
-        "g_mean": trace[1] / dims[1],
-        "g_max": largest[1],
+        "a_mean": input_side.trace / input_side.eigenvalues,
+        "a_max": input_side.largest,
+        "g_mean": output_side.trace / output_side.eigenvalues,
+        "g_max": output_side.largest,
     }
+
+
+@dataclass
+class _Side:
+    """The eigenvalues of all layers' factors of one kind: of their inputs, or of their outputs."""
+
+    trace: float = 0.0
+    eigenvalues: float = 0
+    largest: float = 0.0
+
+    def add(self, trace_M: Tensor, largest_M: Tensor, size: int) -> None:
+        """Count M blocks of `size` eigenvalues each."""
+        self.trace += float(trace_M.sum())
+        self.eigenvalues += len(trace_M) * size
+        self.largest = max([self.largest, *largest_M.tolist()])
+
+
+def _reduce(sides: Sequence[_Side], device: torch.device, group: dist.ProcessGroup) -> None:
+    """Give every rank of a group the sides over the blocks of all its ranks."""
+    traces = [side.trace for side in sides]
+    counts = [side.eigenvalues for side in sides]
+    tops = [side.largest for side in sides]
+    sum_2S = torch.tensor([traces, counts], dtype=torch.float64, device=device)
+    max_S = torch.tensor(tops, dtype=torch.float64, device=device)
+    dist.all_reduce(sum_2S, group=group)
+    dist.all_reduce(max_S, op=dist.ReduceOp.MAX, group=group)
+    totals = zip(*sum_2S.tolist(), max_S.tolist(), strict=True)
+    for side, (trace, eigenvalues, largest) in zip(sides, totals, strict=True):
+        side.trace, side.eigenvalues, side.largest = trace, eigenvalues, largest
