@@ -25,9 +25,18 @@ from geosd.scores.tidy import select_rows, values_by_seed
 
 __all__ = ["ID", "OOD"]
 
-HARD_HALF, EASY_HALF = "hard_half", "easy_half"
-"""Means over the half of the OOD benchmarks that pi_0 finds hardest, or easiest."""
+HARD_HALF = "hard_half"
+"""Mean over the half of the OOD benchmarks that pi_0 finds hardest."""
+EASY_HALF = "easy_half"
+"""Mean over the half that pi_0 finds easiest."""
+UNITS = {"drift": "rad", "gradient": "norm"}
+"""Of metrics by the first word of their name; others are in points."""
 OVERLAPS = {"lowest": (0.0, 0.25), "low": (0.25, 0.5), "below half": (0.0, 0.5)}
+"""Ranges of overlap: from the first number on, below the second."""
+LEAST_RATES = 3
+"""Learning rates, below which a sweep has no frontier."""
+STEP_TOLERANCE = 0.05
+"""How far a checkpoint may lie from the share of a run that is asked for, as a share of the run."""
 FEWEST = 20
 """Problems with a state in a range of overlap, below which its mean is not read."""
 
@@ -37,7 +46,8 @@ Ranks = Literal["first", "others"]
 
 def unit_of_metric(metric: str) -> str:
     """The unit of a claim's quantity by its metric: "points" (percent), "rad" or "norm"."""
-    return {"drift": "rad", "gradient": "norm"}.get(re.split("[/_]", metric)[0], "points")
+    first_word = re.split("[/_]", metric)[0]
+    return UNITS.get(first_word, "points")
 
 
 def _quantity(
@@ -85,14 +95,16 @@ def frontier_gap(variant: str) -> Quantity:
     def read(evidence: Evidence, model: str, variant: str) -> pd.Series:
         study = StudyRuns(evidence, model)
         try:
-            rates, stops = study.learning_rates(variant), study.stops(variant)
+            rates = study.learning_rates(variant)
+            stops = study.stops(variant)
         except MissingDataError:
-            rates, stops = [], []
-        if len(rates) < 3:
+            rates = []
+        if len(rates) < LEAST_RATES:
             raise MissingDataError(f"sweeps of learning rate and steps of {variant}")
-        own = study.stopped_rate(variant) or np.inf
-        frontier = ["pi_0", *(run.name for run in rates if run.value <= own)]
-        return early_stop_gaps(evidence.scores, model, frontier, [run.name for run in stops[:-1]])
+        stopped_rate = study.stopped_rate(variant) or np.inf
+        frontier = ["pi_0", *(run.name for run in rates if run.value <= stopped_rate)]
+        stopped = [run.name for run in stops[:-1]]
+        return early_stop_gaps(evidence.scores, model, frontier, stopped)
 
     swept = VariantRuns(variant, variant, parameter="sweep", value="rates and stops")
     return _quantity("frontier_gap", swept, read)
@@ -110,10 +122,12 @@ def early_stop_gaps(
 
     Source: paper, Robustness to step size and early stopping ("at matched ID accuracy").
     """
-    line, stops = (_id_and_ood(scores, model, runs) for runs in (frontier, stopped))
+    line = _id_and_ood(scores, model, frontier)
+    stops = _id_and_ood(scores, model, stopped)
     gaps = {}
     for seed, points in line.sort_values([ID, OOD]).groupby(level=0):
-        inside = stops[(stops.index == seed) & stops[ID].between(*points[ID].agg(["min", "max"]))]
+        of_seed = stops[stops.index == seed]
+        inside = of_seed[of_seed[ID].between(points[ID].min(), points[ID].max())]
         if len(points) > 1 and len(inside):
             matched = np.interp(inside[ID], points[ID], points[OOD])
             gaps[seed] = float((inside[OOD].to_numpy() - matched).mean())
@@ -122,29 +136,35 @@ def early_stop_gaps(
 
 def _id_and_ood(scores: pd.DataFrame, model: str, runs: Sequence[str]) -> pd.DataFrame:
     """ID and OOD accuracy of each of some runs, indexed by seed."""
-    both = ({b: scores_by_seed(scores, model, run, b) for b in (ID, OOD)} for run in runs)
-    return pd.concat([pd.concat(of_run, axis=1, join="inner") for of_run in both])
+    tables = []
+    for run in runs:
+        columns = {
+            benchmark: scores_by_seed(scores, model, run, benchmark) for benchmark in (ID, OOD)
+        }
+        tables.append(pd.concat(columns, axis=1, join="inner"))
+    return pd.concat(tables)
 
 
 def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         names = [benchmark]
         if benchmark in (HARD_HALF, EASY_HALF):
-            names = _half(evidence, model, hardest=benchmark == HARD_HALF)
+            names = _half(evidence, model, benchmark)
         parts = [evidence.scores_of(model, run, name, metric) for name in names]
         return pd.concat(parts, axis=1, join="inner").mean(axis=1)
 
     return _quantity(metric, run, read, benchmark)
 
 
-def _half(evidence: Evidence, model: str, *, hardest: bool) -> list[str]:
+def _half(evidence: Evidence, model: str, which: str) -> list[str]:
     """Half of the OOD benchmarks by pi_0's accuracy; the middle one of an odd number in none."""
     names = ood_benchmarks(evidence.scores, model)
-    means = {n: evidence.scores_of(model, "pi_0", n, "avg@k").mean() for n in names}
+    means = {name: evidence.scores_of(model, "pi_0", name, "avg@k").mean() for name in names}
     if len(names) < 2 or any(np.isnan(mean) for mean in means.values()):
         raise MissingDataError("pi_0 on two OOD benchmarks or more")
-    order = sorted(names, key=means.__getitem__)
-    return order[: len(order) // 2] if hardest else order[-(len(order) // 2) :]
+    hardest_first = sorted(names, key=means.__getitem__)
+    half = len(names) // 2
+    return hardest_first[:half] if which == HARD_HALF else hardest_first[-half:]
 
 
 # ---- What samples agree on -----------------------------------------------------------------------
@@ -153,8 +173,9 @@ def late_gain(run: Runs) -> Quantity:
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run)
-        largest = 0 if table.empty else int(table["x"].max())
-        late, early = (values_by_seed(select_rows(table, x=k)) for k in (largest, largest // 4))
+        samples = 0 if table.empty else int(table["x"].max())
+        late = values_by_seed(select_rows(table, x=samples))
+        early = values_by_seed(select_rows(table, x=samples // 4))
         return late - early
 
     return _quantity("late_gain", run, read)
@@ -186,12 +207,15 @@ def drift_at(run: Runs, share: float) -> Quantity:
     """Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        table, means = select_rows(evidence.drift_over_steps, model=model, variant=run), {}
+        table = select_rows(evidence.drift_over_steps, model=model, variant=run)
+        means = {}
         for seed, rows in table.sort_values("step").groupby("seed"):
-            # One step visits a handful of rollouts: the mean over 4 % of the measurements so far.
-            reached = rows["value"][rows["step"] <= share * rows["step"].max()]
+            until = share * rows["step"].max()
+            reached = rows.loc[rows["step"] <= until, "value"]
+            # One step visits a handful of rollouts: the mean over as many as 4 % of all steps.
+            window = max(1, round(0.04 * len(rows)))
             if len(reached):
-                means[seed] = float(reached.iloc[-max(1, round(0.04 * len(rows))) :].mean())
+                means[seed] = float(reached.iloc[-window:].mean())
         return pd.Series(means, dtype=float)
 
     return _quantity("drift_path", run, read, at=share)
@@ -217,7 +241,8 @@ def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
     """Mass on the teacher's ranks at a share of the run, minus pi_0's."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        late, start = (_mass(evidence, model, run, when, ranks) for when in (share, 0.0))
+        late = _mass(evidence, model, run, share, ranks)
+        start = _mass(evidence, model, run, 0.0, ranks)
         return late - start
 
     return _quantity("mass_gain", run, read, at=share, ranks=ranks)
@@ -225,14 +250,17 @@ def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
 
 def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) -> pd.Series:
     table = select_rows(evidence.alignment, model=model, variant=run, ranking="pi_0")
-    table = table[(table["rank"] == 1) == (ranks == "first")]
+    is_first = table["rank"] == 1
+    table = table[is_first if ranks == "first" else ~is_first]
     if table.empty:
         return pd.Series(dtype=float)
     last = table["step"].max()
-    step = min(table["step"].unique(), key=lambda step: abs(step - share * last))
-    if abs(step - share * last) > 0.05 * last:
+    wanted = share * last
+    step = min(table["step"].unique(), key=lambda step: abs(step - wanted))
+    if abs(step - wanted) > STEP_TOLERANCE * last:
         raise MissingDataError(f"a checkpoint of {run} at {share:g} of its steps")
-    return 100 * table[table["step"] == step].groupby("seed")["mass"].sum()
+    at_step = table[table["step"] == step]
+    return 100 * at_step.groupby("seed")["mass"].sum()
 
 
 # ---- The states that pi_0 visits -----------------------------------------------------------------
@@ -257,7 +285,8 @@ def gradient_norm_of_states(
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:
         table = _states(evidence, model)
         low, high = OVERLAPS[overlap]
-        norms = table[metric].where((table["overlap"] >= low) & (table["overlap"] < high))
+        in_range = (table["overlap"] >= low) & (table["overlap"] < high)
+        norms = table[metric].where(in_range)
         return _mean_over_states(table["problem_id"], norms, f" of overlap {overlap}")
 
     return replace(_quantity(metric, "pi_0", read, overlap=overlap), paired_by="problem")
@@ -278,8 +307,10 @@ def _mean_over_states(problem: pd.Series, y: pd.Series, where: str = "") -> pd.S
     mean, and its linearisation R + (y_i - R n_i) m / sum n_i over the m problems has mean R and
     the variance of a ratio (Cochran 1977, eq. 6.13). Problems without a state enter with n_i = 0.
     """
-    sums, counts = y.groupby(problem).sum(), y.groupby(problem).count()
+    sums = y.groupby(problem).sum()
+    counts = y.groupby(problem).count()
     if (counts > 0).sum() < FEWEST:
         raise MissingDataError(f"{FEWEST} problems with states{where}")
     ratio = sums.sum() / counts.sum()
-    return ratio + (sums - ratio * counts) * len(counts) / counts.sum()
+    deviations = sums - ratio * counts
+    return ratio + deviations * len(counts) / counts.sum()
