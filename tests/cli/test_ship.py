@@ -25,6 +25,7 @@ from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest import write_manifest
+from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.shipping import (
     LARGE,
     PACKAGES,
@@ -102,8 +103,12 @@ def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_pa
     manifest = read_shipped(shipped)
     clone = tmp_path / "quick"
     shutil.copytree(shipped / "source", clone / "source")
-    shutil.copy(shipped / "shipped.json", clone)
+    made = RunSummary(date="", commit="c", steps="train 1 runs 2 s", machine="m", cpus="2")
+    of_runs = manifest.model_copy(update={"made": made}).model_dump_json(indent=1) + "\n"
+    (clone / "shipped.json").write_text(of_runs)
     ship.redraw("quick", tmp_path)
+    assert (clone / "shipped.json").read_text() == of_runs
+    (clone / "shipped.json").write_text((shipped / "shipped.json").read_text())
     assert hashes(clone) == hashes(shipped)
     assert not changed_files(clone, {**manifest.inputs, **manifest.files})
 
@@ -239,6 +244,20 @@ def test_shipped_captions_say_what_the_declarations_of_today_say(manifest):
             assert " ".join(caption.split()).startswith(words), "make figures"
 
 
+@pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
+def test_a_manifest_and_the_environment_page_say_the_same_of_the_runs(manifest):
+    made = read_shipped(manifest.parent).made
+    page = manifest.with_name("environment.md").read_text(encoding="utf-8")
+    lines = [[cell.strip() for cell in line.split("|")] for line in page.splitlines()]
+    in_cells = {cell for line in lines for cell in line}
+    machine, _, accelerators = made.machine.partition(", ")
+    assert {made.date, made.commit, machine, accelerators or "none", made.cpus} <= in_cells
+    for words in made.steps.split(", "):
+        step, runs, _, time = words.split(" ", 3)
+        (line,) = (line for line in lines if line[1:2] == [step])
+        assert {runs, time} <= set(line)
+
+
 LARGEST = ("miniature", "miniature_rates")
 """Studies that take half a minute each to draw."""
 WRITERS = ("geosd/files.py", "geosd/provenance/")
@@ -336,6 +355,7 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
         write_manifest(tmp_path / folder / "manifest.json", of_any_step)
     made = _as_shipped("quick", folders, params, tmp_path / "home")
     manifest = read_shipped(made)
+    assert f"evaluate {len({row.evaluate for row in rows})} runs" in manifest.made.steps
     assert {*manifest.outputs} == {*STUDY.outputs} and not Path("figures").exists()
     assert not changed_files(made, manifest.files | manifest.inputs)
     assert yaml.safe_load((made / "configuration.yaml").read_text()) == configuration(STUDY)

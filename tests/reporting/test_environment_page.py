@@ -14,7 +14,7 @@ from geosd.provenance.manifest import DamagedManifestError, manifest, write_mani
 from geosd.reporting.environment_page import (
     StepManifest,
     environment_markdown,
-    made_in_one_line,
+    run_summary,
 )
 
 
@@ -46,15 +46,28 @@ def test_runs_of_a_step_add_their_time_and_show_the_largest_memory():
     assert row(text, "train", both, day, "2", "3.3 min", "3.00 GiB", "16.00 GiB")
 
 
-def test_one_line_says_day_commit_runs_time_and_machine_and_older_pages_lack_the_day():
-    text = environment_markdown([ran(), ran("evaluate")], {}, "quick")
+def test_one_line_says_day_commit_runs_time_and_machine_and_older_runs_lack_the_day():
     words = (
         "commit aaaaaaaaaa · train 1 runs 100 s, evaluate 1 runs 100 s · Linux, 2 × H100 · 8 CPUs"
     )
-    assert made_in_one_line(text) == f"2026-11-25 · {words}"
-    older = text.replace(" last ", "      ").replace("2026-11-25", "          ")
-    assert made_in_one_line(older) == words
-    assert made_in_one_line(environment_markdown([], {"torch": "2"}, "quick")) == ""
+    made = run_summary([ran(), ran("evaluate")])
+    assert made.in_one_line() == f"2026-11-25 · {words}"
+    without_day = [
+        StepManifest(run, ran().manifest | {"date": ""}) for run in ("train", "evaluate")
+    ]
+    assert run_summary(without_day).in_one_line() == words
+    assert run_summary([]) is None
+
+
+def test_one_line_has_the_last_day_the_last_steps_commit_and_the_machine_of_most_runs():
+    cpu = {"platform": "Linux", "cpus": 2, "accelerators": []}
+    edited = {"version": "0.1.0", "commit": "b" * 40, "dirty": True}
+    early = ran(date="2026-11-26")
+    late = [ran("evaluate", device=cpu, code=edited) for _ in range(2)]
+    made = run_summary([early, *late])
+    assert (made.date, made.commit) == ("2026-11-26", "bbbbbbbbbb+")
+    assert (made.machine, made.cpus) == ("Linux", "2")
+    assert made.steps == "train 1 runs 100 s, evaluate 2 runs 3.3 min"
 
 
 def test_runs_that_were_accepted_are_marked():

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from geosd.reporting import study_page
+from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
@@ -34,8 +35,7 @@ def study(tmp_path):
         if name.startswith("table_"):
             text = "# A title\n\nA note.\n\n## mini\n\n| a |\n|---|\n| 1 |\n"
             (figures / f"{name}.md").write_text(text)
-    for name in ("claims.svg", "environment.md"):
-        (figures / name).touch()
+    (figures / "claims.svg").touch()
     more = {"statement": "GeoSD gains", "unit": "points", "paper_effect": 8.6, "n_a": 3}
     more |= {"designed_for": "main", "units": 3, "confidence": 0.95}
     more |= {"comparison": "geosd - pi_0 > 0, avg@k of ood_avg"}
@@ -66,6 +66,7 @@ def study(tmp_path):
         models=("mini",),
         appendix={"All settings": results / "pages/configuration.html"},
         runs="π₀, GeoSD on mini, seeds 0, 1.",
+        made=RunSummary(date="2026-11-25", commit="c", steps="s", machine="m", cpus="2"),
     )
 
 
@@ -95,6 +96,7 @@ def test_the_finding_comes_first_then_the_commands_the_claims_and_what_is_shown(
     first += [
         "make run STUDY=quick",
         "seeds 0, 1.",
+        "*2026-11-25 · commit c · s · m · 2 CPUs*",
         "**agrees**",
         "](../../figures/quick/claims.svg)",
     ]

@@ -71,6 +71,7 @@ rule front_page:
     input:
         outputs=[getattr(rules, name).output for name in STUDY.outputs],
         configuration="<figures>/configuration.yaml",
+        runs=rules.runs.output.index if SCORED else [],
         style=STYLE,
         tidy=[TIDY[name] for name in TIDY_READ],
         pages=collect(
@@ -90,11 +91,12 @@ rule front_page:
         study=STUDY.name,
         settings=settings_of("front_page"),
         figures=subpath(input.configuration, parent=True),
+        runs=lambda wildcards, input: f"--runs {input.runs} " if input.runs else "",
     message:
         f"Write the front page of study {STUDY.name}"
     shell:
-        "python -m geosd front-page --study {params.study:q}"
-        " --figures {params.figures:q} --tidy {input.tidy:q} --out {output.markdown:q} > {log:q} 2>&1"
+        "python -m geosd front-page --study {params.study:q} {params.runs}"
+        "--figures {params.figures:q} --tidy {input.tidy:q} --out {output.markdown:q} > {log:q} 2>&1"
         " && python {params.script:q} {output.markdown:q} {output.page:q} >> {log:q} 2>&1"
 
 
@@ -149,16 +151,19 @@ rule ship:
     input:
         outputs=[getattr(rules, name).output for name in STUDY.outputs],
         configuration=rules.configuration.output,
+        runs=rules.runs.output.index if SCORED else [],
         tidy=[TIDY[name] for name in TIDY_READ],
     log:
         "<logs>/ship.log",
     localrule: True
     params:
         study=STUDY.name,
+        runs=lambda wildcards, input: f"--runs {input.runs} " if input.runs else "",
     message:
         f"Ship the outputs of study {STUDY.name}"
     shell:
-        "python -m geosd ship --study {params.study:q} --tidy {input.tidy:q} > {log:q} 2>&1"
+        "python -m geosd ship --study {params.study:q} {params.runs}"
+        "--tidy {input.tidy:q} > {log:q} 2>&1"
 
 
 rule figures:

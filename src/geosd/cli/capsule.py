@@ -25,14 +25,14 @@ from geosd.provenance.crate import write_crate
 from geosd.provenance.machine_names import without_names_of_machines
 from geosd.provenance.manifest import MANIFEST, read_manifest, write_manifest
 from geosd.reporting import shipping
+from geosd.reporting.study_page import CONFIGURATION
 
 KEPT = (".json", ".jsonl", ".csv")
 """Endings of what a run's folder gives to the capsule; tokenizers are the base model's."""
-NOT_KEPT = ("tokenizer",)
-"""Beginnings of names that it does not give."""
+NOT_KEPT = "tokenizer"
+"""Beginning of the names of files that it leaves out."""
 OPENS_THOUGHT = "opens_thought"
 """Property of a model: whether its prompt ends inside a thought, where a response then begins."""
-CONFIGURATION = "configuration.yaml"
 PARAMS = "params.yaml"
 TEXTS = ("LICENSE", "CITATION.cff")
 """Files that say who made it, and what may be done with it."""
@@ -53,15 +53,11 @@ def main(study: str, out: Path, params: Path = Path(PARAMS)) -> None:
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         figures = _as_shipped(study, folders, params, home)
-        files = {PARAMS: params}
-        files |= {name: Path(name) for name in TEXTS if Path(name).is_file()}
-        files |= {name: Path(name) for name in selected_files(loaded)}
-        files |= dict(_results(folders, home))
-        files |= {
-            path.relative_to(home).as_posix(): path
-            for path in sorted(figures.rglob("*"))
-            if path.is_file() and path.suffix[1:] not in shipping.NOT_KEPT
-        }
+        texts = [name for name in TEXTS if Path(name).is_file()]
+        files = {name: Path(name) for name in [*texts, *selected_files(loaded)]}
+        files[PARAMS] = params
+        files.update(_results(folders, home))
+        files.update(_outputs(figures, home))
         root = {
             "name": f"Study {study} of geosd",
             "description": folders.study.overlay.about,
@@ -90,12 +86,13 @@ def _as_shipped(study: str, folders: RunFolders, params: Path, home: Path) -> Pa
     files = folders.tidy_files()
     tidy = tuple(Path(file) for name in folders.tidy_shown() for file in files[name])
     index = Path(RESULTS, study, "runs.csv")
-    if missing := [file for file in (*tidy, index) if not file.is_file()]:
+    missing = [file for file in (*tidy, index) if not file.is_file()]
+    if missing:
         raise ValueError(
             f"{missing[0]} is missing: study {study} is not finished.\nHint: make run STUDY={study}"
         )
     figures = home / "figures" / study
-    write_shipped(study, tidy, figures, params)
+    write_shipped(study, tidy, figures, params, index)
     write_configuration(folders.study, figures)
     environment(study, figures, index)
     return figures
@@ -105,15 +102,24 @@ def _results(folders: RunFolders, home: Path) -> Iterator[tuple[str, Path]]:
     """Each file of the results by its name; manifests, below `home`, without names of machines."""
     rows = folders.rows()
     own = Path(RESULTS, folders.study.name)
-    whole = [row.pool for row in rows if row.pool] + [row.train for row in rows if row.train]
-    whole += [row.evaluate for row in rows] + [folders.data, (own / "analyse").as_posix()]
-    tidy = [file for name in folders.tidy_shown() for file in folders.tidy_files()[name]]
-    whole += [Path(file).parent.as_posix() for file in tidy]
-    for folder in map(Path, dict.fromkeys(whole)):
+    tidy_files = folders.tidy_files()
+    whole = {Path(folders.data), own / "analyse"}
+    for row in rows:
+        whole |= {Path(folder) for folder in (row.pool, row.train, row.evaluate) if folder}
+    for name in folders.tidy_shown():
+        whole |= {Path(file).parent for file in tidy_files[name]}
+    for folder in sorted(whole):
         yield from _folder(folder, MANIFEST, home)
-    for folder in map(Path, dict.fromkeys(row.base for row in rows)):
+    for folder in sorted({Path(row.base) for row in rows}):
         yield _manifest(folder, MANIFEST, home)
     yield from _folder(own, f"runs.{MANIFEST}", home)
+
+
+def _outputs(figures: Path, home: Path) -> Iterator[tuple[str, Path]]:
+    """Each file of the outputs by its name from `home`."""
+    for path in figures.rglob("*"):
+        if path.is_file() and path.suffix[1:] not in shipping.NOT_KEPT:
+            yield path.relative_to(home).as_posix(), path
 
 
 def _folder(folder: Path, manifest: str, home: Path) -> Iterator[tuple[str, Path]]:
@@ -137,7 +143,9 @@ def _properties(folders: RunFolders) -> list[Mapping[str, Any]]:
     """What grading needs to know of each model, and only its tokenizer says."""
     from geosd.models.load_and_save import load_tokenizer  # what checks a capsule needs no torch
 
-    bases = {row.model: row.base for row in reversed(folders.rows())}
+    bases: dict[str, str] = {}
+    for row in folders.rows():
+        bases.setdefault(row.model, row.base)
     properties = []
     for model, base in bases.items():
         tokenizer, generation = load_tokenizer(Path(base))

@@ -1,21 +1,25 @@
 """The pages that a study, and all shipped studies, are read from."""
 
 import importlib.metadata
-from collections.abc import Iterable
 from pathlib import Path
 
+from geosd.cli.run_manifests import manifests_of_index, summary_of_runs
 from geosd.cli.snakemake_runs import snakemake, write_provenance
 from geosd.config import load, resolve
 from geosd.config import settings as settings_of
-from geosd.config.run_folders import RunRow, read_index
 from geosd.files import write_json, write_text
-from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import prove
-from geosd.reporting.environment_page import StepManifest, environment_markdown
+from geosd.reporting.environment_page import environment_markdown
 from geosd.reporting.method_style import method
 from geosd.reporting.shipping import CLAIMS, MANIFEST, read_shipped, source_tables
 from geosd.reporting.specs import output_specs
-from geosd.reporting.study_page import StudyPage, caption_markdown, results_pages, study_markdown
+from geosd.reporting.study_page import (
+    ENVIRONMENT,
+    StudyPage,
+    caption_markdown,
+    results_pages,
+    study_markdown,
+)
 from geosd.scores.score_table import accuracies_by_variant
 from geosd.scores.tidy import read_tidy
 
@@ -25,7 +29,6 @@ APPENDIX = {
     "Snakemake's report: rules, provenance of each result, runtimes": "provenance.html",
 }
 """Pages beside the front page, by what each shows."""
-ENVIRONMENT = "environment.md"
 
 
 def environment(study: str, out: Path, runs: Path | None = None) -> None:
@@ -38,20 +41,10 @@ def environment(study: str, out: Path, runs: Path | None = None) -> None:
     Raises:
         DamagedManifestError: Names the manifest that is not whole.
     """
-    prove([runs] if runs else [])
-    made = manifests_of_runs(read_index(runs) if runs else [])
+    made = manifests_of_index(runs)
     packages = importlib.metadata.distributions()
     installed = {package.metadata["Name"]: package.version for package in packages}
     write_text(out / ENVIRONMENT, environment_markdown(made, installed, study))
-
-
-def manifests_of_runs(rows: Iterable[RunRow]) -> list[StepManifest]:
-    """The manifests behind a study's runs: of each base model, training and evaluation once."""
-    rows, folders = list(rows), {}
-    for step in ("base", "train", "evaluate"):
-        # Each folder once: two variants of the same settings are one run.
-        folders |= {getattr(row, step): step for row in rows if getattr(row, step)}
-    return [StepManifest(step, read_manifest(Path(folder))) for folder, step in folders.items()]
 
 
 def front_page(
@@ -60,6 +53,7 @@ def front_page(
     out: Path,
     tidy: tuple[Path, ...] = (),
     params: Path = Path("params.yaml"),
+    runs: Path | None = None,
 ) -> None:
     """Write the front page of a study.
 
@@ -67,29 +61,31 @@ def front_page(
         figures: Folder of its tables, figures and claims.
         out: The page; `pages/` and Snakemake's report lie in the same folder.
         tidy: The tidy files behind its outputs, each known by its own name.
+        runs: Its index of runs; none where no run enters what it shows.
     """
     settings = settings_of("front_page", resolve(load(params), study))
     if CLAIMS in settings["outputs"]:
         prove([figures / "claims.csv"])
-    shown = [name for name in settings["outputs"] if name in output_specs()]
-    sources = {
-        name: [path for path in tidy if path.stem in output_specs()[name].reads] for name in shown
-    }
+    captions = {}
+    for name in settings["outputs"]:
+        if name in output_specs():
+            sources = [path for path in tidy if path.stem in output_specs()[name].reads]
+            captions[name] = caption_markdown(name, settings["models"], sources, out.parent)
+    methods = ", ".join(method(name).label for name in settings["methods"])
+    models = ", ".join(settings["models"])
+    seeds = ", ".join(str(seed) for seed in settings["seeds"])
     page = StudyPage(
         name=study,
         about=settings["about"],
         outputs=tuple(settings["outputs"]),
         folder=figures,
-        captions={
-            name: caption_markdown(name, settings["models"], files, out.parent)
-            for name, files in sources.items()
-        },
+        captions=captions,
         page=out,
         claims_page=out.parent / "pages/claims.html",
         models=tuple(settings["models"]),
+        made=summary_of_runs(runs),
         appendix={words: out.parent / path for words, path in APPENDIX.items()},
-        runs=f"{', '.join(method(name).label for name in settings['methods'])} on"
-        f" {', '.join(settings['models'])}, seeds {', '.join(map(str, settings['seeds']))}.",
+        runs=f"{methods} on {models}, seeds {seeds}.",
     )
     write_text(out, study_markdown(page))
 

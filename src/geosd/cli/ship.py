@@ -9,12 +9,14 @@ from typing import Any
 import pandas as pd
 
 from geosd.cli.claims import judge
+from geosd.cli.run_manifests import summary_of_runs
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import DamagedFileError, write_text
 from geosd.provenance.manifest import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting import shipping
+from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.shipping import CLAIMS, code_of_outputs
 from geosd.reporting.specs import output_specs, render
 from geosd.reporting.study_page import caption_markdown
@@ -27,6 +29,7 @@ def main(
     figures: Path = Path("figures"),
     params: Path = Path("params.yaml"),
     pipeline: Path = Path("dvc.yaml"),
+    runs: Path | None = None,
 ) -> None:
     """Write the folder of a study's outputs that git keeps.
 
@@ -35,6 +38,7 @@ def main(
     Args:
         tidy: Its tidy files, each known by its own name.
         pipeline: DVC's, whose outputs git must not keep too.
+        runs: Its index of runs; none where no run enters what it shows.
 
     Raises:
         ValueError: DVC keeps the study's outputs.
@@ -51,17 +55,23 @@ def main(
             f"{pipeline} keeps {folder}, and what DVC keeps git must not.\nHint: ship another"
             " study, or let workflow/dvc/generate.py declare these outputs with `cache: false`."
         )
-    count = write_shipped(study, tidy, folder, params)
+    count = write_shipped(study, tidy, folder, params, runs)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {count} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results*")
 
 
-def write_shipped(study: str, tidy: Sequence[Path], folder: Path, params: Path) -> int:
-    """Write all files of a shipped study, from its tidy files; how many outputs it has."""
+def write_shipped(
+    study: str, tidy: Sequence[Path], folder: Path, params: Path, runs: Path | None = None
+) -> int:
+    """Write all files of a shipped study, from its tidy files; how many outputs it has.
+
+    `runs` is its index of runs, whose folders have the manifests; None where no run enters.
+    """
     resolved = resolve(load(params), study)
     outputs = output_settings(resolved)
     shipping.ship_tidy_tables(tidy, folder)
-    write_outputs(study, resolved.overlay.about, outputs, folder)
+    made = summary_of_runs(runs)
+    write_outputs(study, resolved.overlay.about, outputs, folder, made)
     return len(outputs)
 
 
@@ -91,46 +101,51 @@ def redraw(study: str, figures: Path = Path("figures")) -> None:
             " of the manifest.\nHint: take it from git again, or run `make ship` where the study"
             " was run."
         )
-    write_outputs(study, shipped.about, shipped.outputs, folder)
+    write_outputs(study, shipped.about, shipped.outputs, folder, shipped.made)
 
 
 def write_outputs(
-    study: str, about: str, outputs: Mapping[str, dict[str, Any]], folder: Path
+    study: str,
+    about: str,
+    outputs: Mapping[str, dict[str, Any]],
+    folder: Path,
+    made: RunSummary | None,
 ) -> None:
     """Write all files of a shipped study but its tidy tables, which lie in its folder already.
 
-    `about` says what the study is for; `outputs` has the settings of each.
+    `about` says what the study is for; `outputs` has the settings of each; `made` is of its runs.
     """
     sources = shipping.source_tables(folder)
     tables = {tidy: read_tidy(tidy, path) for tidy, path in sources.items()}
-    made = [folder / ".gitignore"]
-    write_text(made[0], shipping.IGNORE)
+    files = [folder / ".gitignore"]
+    write_text(files[0], shipping.IGNORE)
     for name, settings in outputs.items():
         if name == CLAIMS:
-            made += _judge_anew(study, tables, settings, folder)
+            files += _judge_anew(study, tables, settings, folder)
             continue
         # A study that was shipped before an output read a tidy table has no row of it.
         reads = {
             t: tables.get(t, pd.DataFrame(columns=[*COLUMNS[t]]))
             for t in output_specs()[name].reads
         }
-        made += render(name, reads, settings, folder)
+        files += render(name, reads, settings, folder)
         shown = [sources[tidy] for tidy in reads if tidy in sources]
         caption = caption_markdown(name, settings.get("models", ()), shown, folder)
         if not all(shipping.shows_all(table, settings) for table in reads.values()):
             listed = f"that [{shipping.MANIFEST}]({shipping.MANIFEST}) lists under `{name}`"
             caption = f"{caption.rstrip()}\nIt shows the rows of the models and runs {listed}.\n"
-        made.append(folder / f"{name}.caption.md")
-        write_text(made[-1], caption)
+        files.append(folder / f"{name}.caption.md")
+        write_text(files[-1], caption)
     manifest = shipping.ShippedManifest(
         study=study,
         about=about,
+        made=made,
         outputs=dict(outputs),
         packages={name: version(name) for name in shipping.PACKAGES},
         code=code_of_outputs(outputs),
         inputs=shipping.hashes_of(folder, sources.values()),
         files=shipping.hashes_of(
-            folder, (path for path in made if path.suffix[1:] not in shipping.NOT_KEPT)
+            folder, (path for path in files if path.suffix[1:] not in shipping.NOT_KEPT)
         ),
     )
     write_text(folder / shipping.MANIFEST, manifest.model_dump_json(indent=1) + "\n")

@@ -29,7 +29,7 @@ from geosd.cli.capsule import (
     selected_files,
     write_configuration,
 )
-from geosd.cli.pages import ENVIRONMENT, manifests_of_runs
+from geosd.cli.run_manifests import manifests_of_runs
 from geosd.cli.ship import output_settings, write_outputs
 from geosd.config import load, resolve, settings
 from geosd.config.run_folders import RESULTS, RunFolders, RunRow, folder_digest, read_index
@@ -42,7 +42,12 @@ from geosd.provenance.crate import HINT, METADATA, ROOT, unpack_crate
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.staleness import changed_settings
 from geosd.reporting import shipping
-from geosd.reporting.environment_page import environment_markdown, installed_packages
+from geosd.reporting.environment_page import (
+    environment_markdown,
+    installed_packages,
+    run_summary,
+)
+from geosd.reporting.study_page import ENVIRONMENT
 from geosd.scores.sample_tables import read_samples
 from geosd.scores.score_table import Run, accuracies_by_variant
 from geosd.scores.tidy import read_tidy
@@ -120,6 +125,7 @@ class Check:
             if entity.get("name") == OPENS_THOUGHT
         }
         self.own = Path(RESULTS, name)
+        self.analysis = self.own / "analyse"
         self.figures = Path("figures", name)
         self.index = self.own / "runs.csv"
         self.rows = read_index(self.index)
@@ -151,6 +157,10 @@ class Check:
             made = read_manifest(Path(base))["settings"]
             if folder_digest([made, []]) != base.rpartition("-")[2]:
                 yield f"{base} is not the address of the settings in its manifest"
+        yield from self._other_settings()
+
+    def _other_settings(self) -> Iterator[str]:
+        """Settings in the manifests of steps that do not follow from the configuration."""
         jobs: dict[str, tuple[Any, ...]] = self.folders.jobs()
         for (model, variant, _), folder in self.folders.alignments().items():
             jobs[folder] = ("alignment", model, variant)
@@ -164,22 +174,31 @@ class Check:
 
     def _unproven(self) -> Iterator[str]:
         """Files of the study that have not the hash in a manifest; remembers those in one."""
-        folders = {getattr(row, at) for row in self.rows for at in ("base", "pool", "train")}
-        analysis = self.own / "analyse"
-        folders |= {row.evaluate for row in self.rows} | {self.folders.data, analysis.as_posix()}
-        shown = [f for t in self.folders.tidy_shown() for f in self.folders.tidy_files()[t]]
-        folders |= {Path(file).parent.as_posix() for file in shown}
-        manifests = [(Path(folder), MANIFEST) for folder in sorted(folders - {""})]
+        manifests = [(folder, MANIFEST) for folder in self._folders_of_steps()]
         for folder, name in [*manifests, (self.own, f"runs.{MANIFEST}")]:
             made = read_manifest(folder, name)
             self.known.add((folder / name).as_posix())
-            outputs = {(folder / n).as_posix(): hashed for n, hashed in made["outputs"].items()}
-            if folder != analysis:  # whose files are known where they were made again
-                own = (file for file in outputs if Path(file).parent == folder)
-                self.known |= {file for file in own if Path(file).suffix in KEPT}
+            outputs = {}
+            for output, hashed in made["outputs"].items():
+                file = folder / output
+                outputs[file.as_posix()] = hashed
+                # The files of the analysis are known where they were made again.
+                if file.parent == folder != self.analysis and file.suffix in KEPT:
+                    self.known.add(file.as_posix())
             for file, hashed in {**made["inputs"], **outputs}.items():
                 if file in self.names and sha256(file) != hashed:
                     yield f"{file} has not the hash that {folder / name} lists"
+
+    def _folders_of_steps(self) -> list[Path]:
+        """The folders of the study's results that have a manifest of their own."""
+        folders = {Path(self.folders.data), self.analysis}
+        for row in self.rows:
+            of_run = (row.base, row.pool, row.train, row.evaluate)
+            folders |= {Path(folder) for folder in of_run if folder}
+        files = self.folders.tidy_files()
+        for name in self.folders.tidy_shown():
+            folders |= {Path(file).parent for file in files[name]}
+        return sorted(folders)
 
     def _regraded(self) -> Iterator[str]:
         """The samples that have another verdict than was recorded."""
@@ -188,8 +207,10 @@ class Check:
             folder = Path(row.evaluate)
             made = read_manifest(folder)
             answers = {}
-            for file in (path for path in made["inputs"] if path.endswith(".jsonl")):
-                answers |= {(p.benchmark, p.id): p.answer for p in read_problems(Path(file))}
+            for file in made["inputs"]:
+                if file.endswith(".jsonl"):
+                    for problem in read_problems(Path(file)):
+                        answers[problem.benchmark, problem.id] = problem.answer
             run = Run(row.model, row.variant, row.seed, row.draw)
             with closing(get_data_source(made["settings"]["source"]).grader()) as grade:
                 for sample in read_samples(run, folder / "samples.jsonl"):
@@ -214,11 +235,12 @@ class Check:
         tables, _ = analysed(runs, settings("analyse", self.study))
         made = {name: _as_read(name, table) for name, table in tables.items()}
         for name, table in made.items():
-            file = self.own / "analyse" / f"{name}.csv"
+            file = self.analysis / f"{name}.csv"
             self.known.add(file.as_posix())
             if not read_tidy(name, file).equals(table):
                 yield file.as_posix()
-        metrics, again = self.own / "analyse" / "metrics.json", Path("again.metrics.json")
+        metrics = self.analysis / "metrics.json"
+        again = Path("again.metrics.json")
         self.known.add(metrics.as_posix())
         write_json(again, accuracies_by_variant(tables["scores"]))
         if metrics.read_bytes() != again.read_bytes():
@@ -248,15 +270,16 @@ class Check:
         for file in sorted((self.figures / shipping.SOURCE).iterdir()):
             if file.as_posix() in self.known:
                 shutil.copy(file, again / shipping.SOURCE)
-        outputs, about = output_settings(self.study), self.study.overlay.about
-        write_outputs(self.study.name, about, outputs, again)
+        runs = manifests_of_runs(self.rows)
+        outputs = output_settings(self.study)
+        about = self.study.overlay.about
+        write_outputs(self.study.name, about, outputs, again, run_summary(runs))
         if self.described != about:
             yield f"{METADATA}: the study's description"
         write_configuration(self.study, again)
         page = (self.figures / ENVIRONMENT).read_text(encoding="utf-8")
-        made = manifests_of_runs(self.rows)
         installed = installed_packages(page)
-        write_text(again / ENVIRONMENT, environment_markdown(made, installed, self.study.name))
+        write_text(again / ENVIRONMENT, environment_markdown(runs, installed, self.study.name))
         for path in sorted(again.rglob("*")):
             name = path.relative_to(again)
             if not path.is_file() or name.parts[0] == shipping.SOURCE:

@@ -3,16 +3,17 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from textwrap import fill
 from typing import Any, NamedTuple
 
 from geosd.provenance.machine_names import platform_without_kernel
+from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
 
-_filled = partial(fill, width=96)
 INSTALLED = "## Every package installed"
+NO_ACCELERATOR = "none"
 
 
 class StepManifest(NamedTuple):
@@ -28,18 +29,26 @@ def environment_markdown(
     """The environment page as Markdown: runs, machines, and every package installed."""
     parts = [f"# Environment of study {study}"]
     if runs:
-        parts += [_filled(SENTENCES["runs"]), _steps(runs), "## Machines", _machines(runs)]
         parts += [
+            _filled(SENTENCES["runs"]),
+            _steps(runs),
+            "## Machines",
+            _machines(runs),
             "## Packages that can change a number",
             _filled(SENTENCES["packages"]),
             _packages(runs),
         ]
     else:
         parts.append("No run enters what this study shows.")
-    parts += [INSTALLED, _filled(SENTENCES["installed"])]
-    lines = [["package", "version"], *([n, installed[n]] for n in sorted(installed, key=str.lower))]
-    parts.append(markdown_table(lines, left=2))
+    lines = [["package", "version"]]
+    for name in sorted(installed, key=str.lower):
+        lines.append([name, installed[name]])
+    parts += [INSTALLED, _filled(SENTENCES["installed"]), markdown_table(lines, left=2)]
     return "\n\n".join(parts) + "\n"
+
+
+def _filled(text: str) -> str:
+    return fill(text, 96)
 
 
 def installed_packages(page: str) -> dict[str, str]:
@@ -49,70 +58,130 @@ def installed_packages(page: str) -> dict[str, str]:
     return {name.strip(): version.strip() for name, version in rows[1:]}
 
 
-def made_in_one_line(page: str) -> str:
-    """Date, commit, runs, time and machine in one line, from the tables of an environment page.
+def run_summary(runs: Sequence[StepManifest]) -> RunSummary | None:
+    """When, by which code and on which machine a study was run; None where no run enters."""
+    if not runs:
+        return None
+    steps = _step_totals(runs)
+    ((machine, _), *_) = _machine_counts(runs)
+    named = machine.platform
+    if machine.accelerators != NO_ACCELERATOR:
+        named += f", {machine.accelerators}"
+    return RunSummary(
+        date=max(step.last for step in steps),
+        commit=steps[-1].commits,
+        steps=", ".join(f"{step.name} {step.runs} runs {step.time}" for step in steps),
+        machine=named,
+        cpus=machine.cpus,
+    )
 
-    Empty where no run enters; without the date where the page has none.
-    """
-    tables = [part.splitlines() for part in page.split("\n\n") if part.startswith("| ")]
-    rows = [[[c.strip() for c in line.split("|")[1:-1]] for line in table] for table in tables[:2]]
-    if len(rows) < 2 or rows[0][0][0] != "step":
-        return ""
-    steps, (machine, *_) = ([dict(zip(of[0], row, strict=True)) for row in of[2:]] for of in rows)
-    dates, commits = ({row.get(key): 1 for row in steps} for key in ("last", "commit"))
-    times = ", ".join(f"{row['step']} {row['runs']} runs {row['time']}" for row in steps)
-    device = "" if machine["accelerators"] == "none" else f", {machine['accelerators']}"
-    words = [*dates][-1:] + [f"commit {[*commits][-1]}", times, f"{machine['platform']}{device}"]
-    return " · ".join(filter(None, [*words, f"{machine['CPUs']} CPUs"]))
+
+@dataclass(frozen=True)
+class _StepTotals:
+    """The runs of a step together."""
+
+    name: str
+    commits: str
+    last: str
+    """Day of the last run; empty where no manifest has one."""
+    runs: int
+    time: str
+    host_memory: str
+    device_memory: str
+
+
+def _step_totals(runs: Sequence[StepManifest]) -> list[_StepTotals]:
+    """Of each step, in the order of the runs."""
+    totals = []
+    for step in dict.fromkeys(run.step for run in runs):
+        manifests = [run.manifest for run in runs if run.step == step]
+        commits = dict.fromkeys(_commit(manifest) for manifest in manifests)
+        peaks = [manifest["peak_memory_bytes"] for manifest in manifests]
+        on_host = [peak["host"] for peak in peaks]
+        on_device = [peak["device"] for peak in peaks if "device" in peak]
+        of_step = _StepTotals(
+            name=step,
+            commits=", ".join(commits),
+            last=max(manifest.get("date", "") for manifest in manifests),
+            runs=len(manifests),
+            time=duration_in_words(math.fsum(manifest["wall_s"] for manifest in manifests)),
+            host_memory=_gib(max(on_host)),
+            device_memory=_gib(max(on_device)) if on_device else MISSING,
+        )
+        totals.append(of_step)
+    return totals
 
 
 def _steps(runs: Sequence[StepManifest]) -> str:
     lines = [["step", "commit", "last", "runs", "time", "host memory", "device memory"]]
-    for step in dict.fromkeys(run.step for run in runs):
-        manifests = [run.manifest for run in runs if run.step == step]
-        peaks = [manifest["peak_memory_bytes"] for manifest in manifests]
-        on_device = [peak["device"] for peak in peaks if "device" in peak]
+    for step in _step_totals(runs):
         lines.append(
             [
-                step,
-                ", ".join(dict.fromkeys(map(_commit, manifests))),
-                max(manifest.get("date", "") for manifest in manifests),
-                str(len(manifests)),
-                duration_in_words(math.fsum(manifest["wall_s"] for manifest in manifests)),
-                _gib(max(peak["host"] for peak in peaks)),
-                _gib(max(on_device)) if on_device else MISSING,
+                step.name,
+                step.commits,
+                step.last,
+                str(step.runs),
+                step.time,
+                step.host_memory,
+                step.device_memory,
             ]
         )
     return markdown_table(lines, left=3)
 
 
 def _commit(manifest: Mapping[str, Any]) -> str:
-    code, accepted = manifest["code"], " (accepted)" if "accepted" in manifest else ""
+    code = manifest["code"]
     if code["commit"] is None:  # an installed wheel, or a machine without git
-        return f"version {code['version']}{accepted}"
-    return code["commit"][:10] + ("+" if code["dirty"] else "") + accepted
+        words = f"version {code['version']}"
+    else:
+        words = code["commit"][:10]
+        if code["dirty"]:
+            words += "+"
+    return f"{words} (accepted)" if "accepted" in manifest else words
+
+
+class _Machine(NamedTuple):
+    """A machine as the page describes it."""
+
+    platform: str
+    accelerators: str
+    cpus: str
+    threads: str
+
+
+def _machine(device: Mapping[str, Any]) -> _Machine:
+    accelerators = []
+    for name, count in Counter(device["accelerators"]).items():
+        accelerators.append(f"{count} × {name}" if count > 1 else name)
+    return _Machine(
+        platform=platform_without_kernel(device),
+        accelerators=", ".join(accelerators) or NO_ACCELERATOR,
+        cpus=str(device["cpus"]),
+        threads=str(device.get("threads", MISSING)),
+    )
+
+
+def _machine_counts(runs: Sequence[StepManifest]) -> list[tuple[_Machine, int]]:
+    """The machines with their runs, that of most runs first."""
+    return Counter(_machine(run.manifest["device"]) for run in runs).most_common()
 
 
 def _machines(runs: Sequence[StepManifest]) -> str:
-    def machine(device: Mapping[str, Any]) -> tuple[str, ...]:
-        counted = Counter(device["accelerators"])
-        names = (f"{n} × {name}" if n > 1 else name for name, n in counted.items())
-        numbers = (str(device["cpus"]), str(device.get("threads", MISSING)))
-        return platform_without_kernel(device), ", ".join(names) or "none", *numbers
-
-    header = ["platform", "accelerators", "CPUs", "threads", "runs"]
-    counts = Counter(machine(run.manifest["device"]) for run in runs).most_common()
-    return markdown_table([header, *([*words, str(n)] for words, n in counts)], left=2)
+    lines = [["platform", "accelerators", "CPUs", "threads", "runs"]]
+    for machine, count in _machine_counts(runs):
+        lines.append([*machine, str(count)])
+    return markdown_table(lines, left=2)
 
 
 def _packages(runs: Sequence[StepManifest]) -> str:
-    versions: dict[str, list[str]] = {}
+    versions: dict[str, Counter[str]] = {}
     for run in runs:
         for name, version in run.manifest["packages"].items():
-            versions.setdefault(name, []).append(version)
+            versions.setdefault(name, Counter())[version] += 1
     lines = [["package", "version", "runs"]]
     for name in sorted(versions):
-        lines += [[name, version, str(n)] for version, n in Counter(versions[name]).most_common()]
+        for version, count in versions[name].most_common():
+            lines.append([name, version, str(count)])
     return markdown_table(lines, left=2)
 
 
@@ -124,7 +193,9 @@ def duration_in_words(seconds: float) -> str:
     """
     if seconds < 120:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    if seconds < 7200:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 def _gib(size: int) -> str:

@@ -1,7 +1,7 @@
 """The folder of a study's outputs that the repository ships, and its manifest.
 
     figures/<study>/
-        shipped.json             settings of each output; hashes of code, tidy tables and files
+        shipped.json             what made the runs; settings of outputs; hashes of code and files
         source/<tidy>.csv        the tidy tables that everything is made from; .csv.gz if large
         <output>.svg             or .{csv,md,tex}, or claims.{csv,md}
         <output>.caption.md      title, caption, and where the numbers are
@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from geosd.files import atomic_write, sha256
 from geosd.provenance.code import code_of
+from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.specs import output_modules
 
 MANIFEST = "shipped.json"
@@ -43,6 +44,7 @@ class ShippedManifest(BaseModel):
     """The manifest of a shipped study.
 
     Attributes:
+        made: When, by which code and on which machine its runs were made; None where none enters.
         outputs: Settings of each output, in the order of the study.
         packages: Version of each of `PACKAGES`.
         code: The meaning of each file of code behind the outputs, by its path in src/.
@@ -54,6 +56,7 @@ class ShippedManifest(BaseModel):
 
     study: str
     about: str = ""
+    made: RunSummary | None = None
     outputs: dict[str, dict[str, Any]]
     packages: dict[str, str]
     code: dict[str, str]

@@ -1,0 +1,39 @@
+"""The manifests behind a study's runs, found by its index of runs."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from geosd.config.run_folders import RunRow, read_index
+from geosd.provenance.manifest import read_manifest
+from geosd.provenance.proof import prove
+from geosd.reporting.environment_page import StepManifest, run_summary
+from geosd.reporting.run_summary import RunSummary
+
+
+def manifests_of_runs(rows: Iterable[RunRow]) -> list[StepManifest]:
+    """The manifests behind a study's runs: of each base model, training and evaluation once."""
+    rows = list(rows)
+    steps: dict[str, str] = {}
+    for step in ("base", "train", "evaluate"):
+        for row in rows:
+            folder = getattr(row, step)
+            if folder:
+                steps[folder] = step  # each once: two variants of the same settings are one run
+    return [StepManifest(step, read_manifest(Path(folder))) for folder, step in steps.items()]
+
+
+def manifests_of_index(runs: Path | None) -> list[StepManifest]:
+    """The manifests behind the runs of an index, which is proved; none without an index.
+
+    Raises:
+        DamagedManifestError: Names the manifest that is not whole.
+    """
+    if runs is None:
+        return []
+    prove([runs])
+    return manifests_of_runs(read_index(runs))
+
+
+def summary_of_runs(runs: Path | None) -> RunSummary | None:
+    """When, by which code and on which machine the runs of an index were made."""
+    return run_summary(manifests_of_index(runs))
