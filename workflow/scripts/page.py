@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -46,16 +47,16 @@ def markdown_page(markdown: str, folder: Path = Path(), back: str = "") -> str:
     titles = name_headings(tokens)
     parser.add_render_rule("table_open", _region)
     parser.add_render_rule("table_close", lambda *of: "</table>\n</div>\n")
-    return html_page(parser.renderer.render(tokens, parser.options, {}), *titles[:1], back=back)
+    body = parser.renderer.render(tokens, parser.options, {})
+    return html_page(body, titles[0] if titles else "GeoSD", back)
 
 
 def html_page(body: str, title: str = "GeoSD", back: str = "") -> str:
     """A whole HTML page of the report with its style, and the way to its contents and back."""
-    narrow = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    named = f"<title>{escape(title)}</title>"
-    head = (
-        f'<meta charset="utf-8">{narrow}{named}<style>{STYLE.read_text(encoding="utf-8")}</style>'
-    )
+    head = '<meta charset="utf-8">'
+    head += '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head += f"<title>{escape(title)}</title>"
+    head += f"<style>{STYLE.read_text(encoding='utf-8')}</style>"
     ways = '<a class="skip" href="#main">Skip to the contents</a>'
     if back:  # inside Snakemake's report the page is data, from where no relative link leads
         ways += f'<nav><a href="{escape(back)}">Back to the study</a></nav>'
@@ -67,14 +68,16 @@ def html_page(body: str, title: str = "GeoSD", back: str = "") -> str:
 
 def _region(renderer: object, tokens: list[Token], at: int, *of: object) -> str:
     """The beginning of a table, in a region that scrolls by keys too and says whose it is."""
-    titles = [tokens[i + 1].content for i in range(at) if tokens[i].type == "heading_open"]
-    label = escape(f"Table: {titles[-1]}" if titles else "Table")
-    return f'<div class="table" role="region" tabindex="0" aria-label="{label}"><table>\n'
+    label = "Table"
+    for token, inside in pairwise(tokens[: at + 1]):
+        if token.type == "heading_open":
+            label = f"Table: {inside.content}"
+    return f'<div class="table" role="region" tabindex="0" aria-label="{escape(label)}"><table>\n'
 
 
 def mark_grey_lines(tokens: list[Token]) -> None:
     """Mark the paragraphs that are emphasised as a whole: what a page says in passing."""
-    for paragraph, inside in zip(tokens, tokens[1:], strict=False):
+    for paragraph, inside in pairwise(tokens):
         kinds = [token.type for token in inside.children or ()]
         if kinds[:1] == ["em_open"] and kinds.index("em_close") == len(kinds) - 1:
             paragraph.attrJoin("class", "made")
@@ -83,7 +86,7 @@ def mark_grey_lines(tokens: list[Token]) -> None:
 def name_headings(tokens: list[Token]) -> list[str]:
     """Give each heading of a page the anchor that links name; return the headings."""
     titles = []
-    for token, inside in zip(tokens, tokens[1:], strict=False):
+    for token, inside in pairwise(tokens):
         if token.type == "heading_open":
             token.attrSet("id", heading_anchor(inside.content))
             titles.append(inside.content)
@@ -99,7 +102,7 @@ def put_pictures_in(tokens: list[Token], folder: Path) -> None:
 
     An SVG has 150 pixels an inch: letters of a figure are as large as those of the page then.
     """
-    for paragraph, token in zip(tokens, tokens[1:], strict=False):
+    for paragraph, token in pairwise(tokens):
         children = token.children or []
         for place, picture in enumerate(children):
             if picture.type != "image":
@@ -108,17 +111,23 @@ def put_pictures_in(tokens: list[Token], folder: Path) -> None:
             if WEB.match(source):
                 children[place] = _link_to_picture(picture, source)
                 continue
-            path = picture_file(source, folder)
-            data = path.read_bytes()
-            if points := re.search(rb'<svg[^>]* width="([\d.]+)pt"', data):
-                width = int(float(points[1]) * PIXELS_A_POINT)
-                picture.attrSet("width", str(width))
-                if width > NARROW:
-                    picture.attrSet("class", "wide")
-            kind = PICTURES[path.suffix.lower()]
-            picture.attrSet("src", f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}")
+            _put_in(picture, picture_file(source, folder))
             if len(children) == 1:
                 paragraph.attrJoin("class", "picture")
+
+
+def _put_in(picture: Token, file: Path) -> None:
+    """Give a picture the bytes of its file, and an SVG its width."""
+    data = file.read_bytes()
+    points = re.search(rb'<svg[^>]* width="([\d.]+)pt"', data)
+    if points:
+        width = int(float(points[1]) * PIXELS_A_POINT)
+        picture.attrSet("width", str(width))
+        if width > NARROW:
+            picture.attrSet("class", "wide")
+    kind = PICTURES[file.suffix.lower()]
+    text = base64.b64encode(data).decode("ascii")
+    picture.attrSet("src", f"data:{kind};base64,{text}")
 
 
 def picture_file(source: str, folder: Path) -> Path:
@@ -152,21 +161,24 @@ def _link_to_picture(picture: Token, source: str) -> Token:
 
 def mark_cells(tokens: list[Token]) -> None:
     """Mark in a page's tables the paper's columns, the words on claims, and cells of many words."""
-    paper, column = set[int](), 0
-    for token, inside in zip(tokens, tokens[1:], strict=False):
+    of_paper: set[int] = set()  # columns of the present table
+    column = 0
+    for token, inside in pairwise(tokens):
         if token.type == "table_open":
-            paper = set()
+            of_paper.clear()
         elif token.type == "tr_open":
             column = 0
         elif token.type in ("th_open", "td_open"):
-            if token.type == "th_open":
+            is_head = token.type == "th_open"
+            if is_head:
                 token.attrSet("scope", "col")
-                paper |= {column} if inside.content == "paper" else set()
-            if column in paper:
+                if inside.content == "paper":
+                    of_paper.add(column)
+            if column in of_paper:
                 token.attrJoin("class", "paper")
-            first = inside.content.partition(" ")[0]
-            if token.type == "td_open" and (word := COLOURED_WORDS.get(first)):
-                token.attrJoin("class", word)
+            first_word = inside.content.partition(" ")[0]
+            if first_word in COLOURED_WORDS and not is_head:
+                token.attrJoin("class", COLOURED_WORDS[first_word])
             if len(inside.content) > LONGEST_NUMBER:
                 token.attrJoin("class", "words")
             column += 1

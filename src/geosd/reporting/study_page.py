@@ -62,7 +62,8 @@ class StudyPage:
     def ordered(self) -> list[str]:
         """The outputs in the page's order."""
         shown = [name for name in self.outputs if name in output_specs()]
-        return sorted(shown, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+        first = [name for name in FIRST if name in shown]
+        return first + [name for name in shown if name not in FIRST]
 
 
 def study_markdown(study: StudyPage) -> str:
@@ -70,28 +71,41 @@ def study_markdown(study: StudyPage) -> str:
 
     What it is, what it found, how to make it again, how its claims stand, what it shows.
     """
-    ledger = None
+    found, claims = "", ""
     if CLAIMS in study.outputs:
         ledger = read_tidy(CLAIMS, study.folder / "claims.csv")
-    sections = {output_title(name): _output(study, name) for name in study.ordered}
-    contents = [f"- [{title}](#{heading_anchor(title)})" for title in (*sections, APPENDIX)]
-    found = "" if ledger is None else finding_in_words(ledger)
-    parts = [
-        f"# Study {study.name}",
-        f"**{found}**" if found else "",
-        study.about,
-        "" if published_architectures().keys() & {*study.models} else SENTENCES["not_run"].strip(),
+        found = finding_in_words(ledger)
+        claims = _claims(study, ledger)
+    parts = [f"# Study {study.name}"]
+    if found:
+        parts.append(f"**{found}**")
+    parts.append(study.about)
+    if not published_architectures().keys() & {*study.models}:
+        parts.append(SENTENCES["not_run"].strip())
+    parts += [_commands(study), study.runs]
+    if study.made:
+        parts.append(f"*{study.made.in_one_line()}*")
+    parts += [claims, _contents(study)]
+    for name in study.ordered:
+        parts.append(f"## {output_title(name)}\n\n{_output(study, name).strip()}")
+    parts += [f"## {APPENDIX}", _appendix(study)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _commands(study: StudyPage) -> str:
+    return (
         f"```\nmake run STUDY={study.name}       # runs it, or what is missing of it\n"
-        f"make figures STUDY={study.name}   # draws its tables and figures alone\n```",
-        study.runs,
-        f"*{study.made.in_one_line()}*" if study.made else "",
-        "" if ledger is None else _claims(study, ledger),
-        "\n".join(contents),
-        *(f"## {title}\n\n{shown.strip()}" for title, shown in sections.items()),
-        f"## {APPENDIX}",
-        "\n".join(f"- [{words}]({study.link(path)})" for words, path in study.appendix.items()),
-    ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+        f"make figures STUDY={study.name}   # draws its tables and figures alone\n```"
+    )
+
+
+def _contents(study: StudyPage) -> str:
+    titles = [output_title(name) for name in study.ordered]
+    return "\n".join(f"- [{title}](#{heading_anchor(title)})" for title in [*titles, APPENDIX])
+
+
+def _appendix(study: StudyPage) -> str:
+    return "\n".join(f"- [{words}]({study.link(path)})" for words, path in study.appendix.items())
 
 
 def heading_anchor(title: str) -> str:
@@ -114,31 +128,44 @@ def results_pages(folders: Sequence[Path], index: Path) -> dict[Path, str]:
         page = index.with_suffix("") / f"{folder.name}.md"
         study = _shipped(folder, page, index)
         pages[page] = GENERATED + study_markdown(study)
+        lines.append(f"- [{study.name}]({index.stem}/{page.name}): {study.about}")
         ledger = folder / "claims.csv"
-        found = finding_in_words(read_tidy(CLAIMS, ledger)) if ledger.exists() else ""
-        link = f"[{study.name}]({index.stem}/{page.name})"
-        lines += filter(None, [f"- {link}: {study.about}", f"  {found}".rstrip()])
-    merged = [path for folder in folders for path in folder.glob("claims_all.svg")]
-    for path in merged:
-        to = Path(os.path.relpath(path, index.parent)).as_posix()
-        words = f"Every claim judged once, by the study of {path.parent.name} designed for it"
-        lines.append(f"\n## {words}\n\n![{words}. {SENTENCES['forest']}]({to})\n")
-        lines.append(f"[Every claim with its word]({to.removesuffix('.svg')}.md)")
+        if ledger.exists():
+            found = finding_in_words(read_tidy(CLAIMS, ledger))
+            lines += [f"  {found}"] if found else []
+    for folder in folders:
+        for forest in folder.glob("claims_all.svg"):
+            lines += _every_claim(forest, index)
     listed = "\n".join(lines) + "\n" if lines else SENTENCES["none_shipped"]
     head = f"{GENERATED}# Results\n\n{SENTENCES['not_run']}\n{SENTENCES['results']}"
     return {index: f"{head}\n{listed}", **pages}
+
+
+def _every_claim(forest: Path, index: Path) -> list[str]:
+    """The forest plot of a ledger over several studies on the index, and a link to the ledger."""
+    picture = Path(os.path.relpath(forest, index.parent))
+    words = f"Every claim judged once, by the study of {forest.parent.name} designed for it"
+    return [
+        f"\n## {words}\n\n![{words}. {SENTENCES['forest']}]({picture.as_posix()})\n",
+        f"[Every claim with its word]({picture.with_suffix('.md').as_posix()})",
+    ]
 
 
 def _shipped(folder: Path, page: Path, index: Path) -> StudyPage:
     """A shipped study on its page, with the captions that were shipped."""
     shipped = read_shipped(folder)
     link = Path(os.path.relpath(folder, page.parent)).as_posix()
-    captions = {}
-    for name in filter(output_specs().__contains__, shipped.outputs):
-        caption = (folder / f"{name}.caption.md").read_text(encoding="utf-8")
-        captions[name] = re.sub(r"\]\((?=[\w/.]+\))", f"]({link}/", caption)
-    beside = {"Configuration": CONFIGURATION, "Environment": ENVIRONMENT}
-    appendix = {words: folder / name for words, name in beside.items() if (folder / name).exists()}
+    captions, models = {}, []
+    for name, settings in shipped.outputs.items():
+        models += settings.get("models", ())
+        if name in output_specs():
+            caption = (folder / f"{name}.caption.md").read_text(encoding="utf-8")
+            captions[name] = re.sub(r"\]\((?=[\w/.]+\))", f"]({link}/", caption)
+    appendix = {"All results": index}
+    for words, name in {"Configuration": CONFIGURATION, "Environment": ENVIRONMENT}.items():
+        file = folder / name
+        if file.exists():
+            appendix[words] = file
     return StudyPage(
         name=shipped.study,
         about=shipped.about,
@@ -147,8 +174,8 @@ def _shipped(folder: Path, page: Path, index: Path) -> StudyPage:
         captions=captions,
         page=page,
         claims_page=folder / "claims.md",
-        models=tuple(name for of in shipped.outputs.values() for name in of.get("models", ())),
-        appendix={"All results": index, **appendix},
+        models=tuple(models),
+        appendix=appendix,
         not_kept=NOT_KEPT,
         made=shipped.made,
     )
@@ -161,13 +188,16 @@ def caption_markdown(
 
     Links are relative to `folder`, that of the page.
     """
-    paths = {path: Path(os.path.relpath(path, folder)).as_posix() for path in source_data}
-    named = Counter(path.name for path in paths)  # one of several of a name is called by its path
-    links = [f"[{path.name if named[path.name] == 1 else to}]({to})" for path, to in paths.items()]
-    words = [f"**{output_title(name)}.** {caption_words(name, models)}"]
-    words[0] += runs_in_words(source_data, models, intervals=name.startswith("figure_"))
-    words += [f"Source data: {', '.join(links)}."] if links else ["No run enters it."]
-    paragraphs = [textwrap.fill(text, 100, break_long_words=False) for text in words]
+    of_name = Counter(path.name for path in source_data)
+    links = []
+    for path in source_data:
+        target = Path(os.path.relpath(path, folder)).as_posix()
+        words = path.name if of_name[path.name] == 1 else target
+        links.append(f"[{words}]({target})")
+    caption = f"**{output_title(name)}.** {caption_words(name, models)}"
+    caption += runs_in_words(source_data, models, intervals=name.startswith("figure_"))
+    sources = f"Source data: {', '.join(links)}." if links else "No run enters it."
+    paragraphs = [textwrap.fill(text, 100, break_long_words=False) for text in (caption, sources)]
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -191,35 +221,44 @@ def title_and_words(caption: str) -> tuple[str, str]:
 def _claims(study: StudyPage, ledger: pd.DataFrame) -> str:
     """The primary claims, a forest plot of all, and how many have each word."""
     judged = NOT_JUDGED not in set(ledger["word"])
-    which = "word, effect and interval" if judged else "effect and interval"
-    every = f"[Every claim with its {which}]({study.link(study.claims_page)})."
     primary = ledger[ledger["part"] == "primary"]
     forest = study.folder / "claims.svg"
-    parts = [
-        "## The paper's claims" if judged else "## Estimates for the paper's claims",
-        SENTENCES["legend"] if judged else f"{NO_WORDS}.",
-        claims_by_model(primary) if (primary["word"] != "not exercised").any() else "",
-        f"![The paper's claims. {SENTENCES['forest']}]({study.link(forest)})"
-        if forest.exists()
-        else "",
-        textwrap.fill(counts_in_words(ledger), 100) if judged else "",
-        every,
-    ]
-    return "\n\n".join(filter(None, parts))
+    if judged:
+        parts = ["## The paper's claims", SENTENCES["legend"]]
+    else:
+        parts = ["## Estimates for the paper's claims", f"{NO_WORDS}."]
+    if (primary["word"] != "not exercised").any():
+        parts.append(claims_by_model(primary))
+    if forest.exists():
+        parts.append(f"![The paper's claims. {SENTENCES['forest']}]({study.link(forest)})")
+    if judged:
+        counts = counts_in_words(ledger)
+        parts += [textwrap.fill(counts, 100)] if counts else []
+    which = "word, effect and interval" if judged else "effect and interval"
+    parts.append(f"[Every claim with its {which}]({study.link(study.claims_page)}).")
+    return "\n\n".join(parts)
 
 
 def _output(study: StudyPage, name: str) -> str:
     """A figure with its caption, or a table with its note; its source data and files."""
-    caption, files = study.captions[name], study.folder / name
-    words = title_and_words(caption)[1]
+    caption = study.captions[name]
+    files = study.folder / name
+    _, words = title_and_words(caption)
     if output_kind(name).label == "Figure":
         shown = f"![{alt_text_from_caption(caption)}]({study.link(files)}.svg)"
     else:
         table = files.with_suffix(".md").read_text(encoding="utf-8")
-        table = re.sub(r"\A# .*\n+", "", table)  # the page has the title
-        shown = re.sub(r"^#+ (.*)$", r"**\1**", table, flags=re.MULTILINE).strip()
-        words = words.partition("\n\n")[2].strip()  # the note says what is seen
-    item = f"In the paper: {spec.paper}. " if (spec := output_specs()[name]).paper else ""
-    endings = [e for e in output_kind(name).extensions if e not in study.not_kept]
-    links = ", ".join(f"[{name}.{ending}]({study.link(files)}.{ending})" for ending in endings)
-    return f"{shown}\n\n{words}\n{item}Files: {links}."
+        untitled = re.sub(r"\A# .*\n+", "", table)  # the page has the title
+        shown = re.sub(r"^#+ (.*)$", r"**\1**", untitled, flags=re.MULTILINE).strip()
+        _, _, words = words.partition("\n\n")  # the note says what is seen
+        words = words.strip()
+    links = [
+        f"[{name}.{ending}]({study.link(files)}.{ending})"
+        for ending in output_kind(name).extensions
+        if ending not in study.not_kept
+    ]
+    last_line = f"Files: {', '.join(links)}."
+    place = output_specs()[name].paper
+    if place:
+        last_line = f"In the paper: {place}. {last_line}"
+    return f"{shown}\n\n{words}\n{last_line}"
