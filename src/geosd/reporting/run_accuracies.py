@@ -45,14 +45,14 @@ def sweep_accuracies(
     Columns of the points, `run` (the name in the scores), `variant` and swept keys, then `seed`,
     `draw` and the benchmarks; variants in the paper's order, the points of each in the order given.
     """
-    tables = [
-        run_accuracies(scores, model, point["run"], benchmarks).assign(**point)
-        for variant in ordered(point["variant"] for point in points)
-        for point in points
-        if point["variant"] == variant
-    ]
-    tables = [table for table in tables if not table.empty]
-    keys = [*(points[0] if points else ("run", "variant")), "seed", "draw", *benchmarks]
+    order = ordered(point["variant"] for point in points)
+    tables = []
+    for point in sorted(points, key=lambda point: order.index(point["variant"])):
+        runs = run_accuracies(scores, model, point["run"], benchmarks)
+        if not runs.empty:
+            tables.append(runs.assign(**point))
+    of_points = list(points[0]) if points else ["run", "variant"]
+    keys = [*of_points, "seed", "draw", *benchmarks]
     if not tables:
         return pd.DataFrame(columns=keys)
     return pd.concat(tables, ignore_index=True)[keys]

@@ -29,7 +29,8 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         for benchmark in [*ood_benchmarks(scores, model), OOD_AVERAGE]:
             label = "OOD avg." if benchmark == OOD_AVERAGE else benchmark
             column = Column(f"{model}.{benchmark}", label, group_title(model, family), "high")
-            measured, published = partial(accuracy_cell, scores, model, benchmark=benchmark), None
+            measured = partial(accuracy_cell, scores, model, benchmark=benchmark)
+            published = None
             if paper.published_number(family, "pi_0", benchmark) is not None:
                 published = partial(published_cell, family, benchmark=benchmark)
             columns += method_columns(column, measured, published)

@@ -32,7 +32,8 @@ OPERATIONS = "Operation by operation, every response as long as the cap"
 
 def build(problems: int, response_tokens: int, blocks: int, subsample: float) -> Table:
     """Build `table_flops`: by the paper's rule, and counted, for each reading of K-FAC."""
-    model, update = architecture(MODEL), UpdateSize(problems, response_tokens)
+    model = architecture(MODEL)
+    update = UpdateSize(problems, response_tokens)
     stated = kfac_units(model, update, blocks, subsample)
     every = kfac_units(model, update, blocks, 1.0)
     readings = {
@@ -43,17 +44,17 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
         "K-FAC: covariances, dense": kfac_units(model, update, 1, subsample).covariance,
     }
     as_built = kfac_units(model, update, blocks, subsample, share_inputs=True).total
-    opsd, opsd_counted = units_by_rule(update), units_counted(model, update)
+    opsd = units_by_rule(update)
+    opsd_counted = units_counted(model, update)
     geosd_counted = units_counted(model, update, as_built)
     published_rows = published()["flops"]["rows"]
-    teacher, kfac = published_rows["opsd"]["teacher"], published_rows["geosd"]["kfac"]
-    rows = [
-        _row("OPSD (standard)", RULE, opsd, opsd),
-        _row("GeoSD, K-FAC: taken from the paper", RULE, units_by_rule(update, kfac), opsd),
-        *(
-            _row(f"GeoSD, {label}", RULE, units_by_rule(update, units), opsd)
-            for label, units in readings.items()
-        ),
+    teacher = published_rows["opsd"]["teacher"]
+    kfac = published_rows["geosd"]["kfac"]
+    readings = {"K-FAC: taken from the paper": kfac, **readings}
+    rows = [_row("OPSD (standard)", RULE, opsd, opsd)]
+    for label, units in readings.items():
+        rows.append(_row(f"GeoSD, {label}", RULE, units_by_rule(update, units), opsd))
+    rows += [
         _row("OPSD, operations counted", OPERATIONS, opsd_counted, opsd_counted),
         _row("GeoSD as built here, operations counted", OPERATIONS, geosd_counted, opsd_counted),
     ]

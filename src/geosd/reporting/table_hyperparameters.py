@@ -63,29 +63,38 @@ def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[SettingOwner, Any]]:
         for section in ("pool", "evaluation"):
             add(section, sections[section], SettingOwner(model, None))
         for variant, training in sections["training"].items():
-            shared, objective = dict(training), dict(training["objective"])
-            del shared["objective"]
-            add("training", shared, SettingOwner(model, variant))
-            add(f"objective.{objective.pop('name')}", objective, SettingOwner(model, variant))
+            owner = SettingOwner(model, variant)
+            shared = dict(training)
+            objective = dict(shared.pop("objective"))
+            name = objective.pop("name")
+            add("training", shared, owner)
+            add(f"objective.{name}", objective, owner)
     return by_key
 
 
 def _cells(key: str, values: Mapping[SettingOwner, Any]) -> tuple[Cell, ...]:
-    given = {job: entry for job in values if (entry := _entry(key, job)) is not None}
+    ours = Cell(_by_owner(values))
+    entries = {job: _entry(key, job) for job in values}
+    given = {job: entry for job, entry in entries.items() if entry is not None}
     if not given:
-        return Cell(_by_owner(values)), Cell(NOT_GIVEN), Cell(MISSING), Cell(MISSING)
-    same = [_agrees(values[job], entry) for job, entry in given.items()]
-    verdict = "yes" if all(same) else "partly" if any(same) else "no"
-    places = "; ".join(dict.fromkeys(entry["place"] for entry in given.values()))
+        return ours, Cell(NOT_GIVEN), Cell(MISSING), Cell(MISSING)
     paper = _by_owner({job: entry["value"] for job, entry in given.items()})
-    return Cell(_by_owner(values)), Cell(paper), Cell(verdict), Cell(places)
+    same = [_agrees(values[job], entry) for job, entry in given.items()]
+    verdict = "no"
+    if all(same):
+        verdict = "yes"
+    elif any(same):
+        verdict = "partly"
+    places = "; ".join(dict.fromkeys(entry["place"] for entry in given.values()))
+    return ours, Cell(paper), Cell(verdict), Cell(places)
 
 
 def _entry(key: str, job: SettingOwner) -> Mapping[str, Any] | None:
     """What the paper gives for a job; the first entry that is about it."""
     for entry in published()["hyperparameters"]["entries"]:
-        about = job.model in entry.get("models", [job.model])
-        if entry["key"] == key and about and job.variant in entry.get("variants", [job.variant]):
+        of_model = job.model in entry.get("models", [job.model])
+        of_variant = job.variant in entry.get("variants", [job.variant])
+        if entry["key"] == key and of_model and of_variant:
             return entry
     return None
 
@@ -101,15 +110,27 @@ def _by_owner(values: Mapping[SettingOwner, Any]) -> str:
     texts = {job: _text(value) for job, value in values.items()}
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
-    for owner_of in (lambda job: (job.variant,), lambda job: (job.model,), lambda job: job):
-        owners: dict[str, dict[tuple, None]] = defaultdict(dict)  # keys: a set in order
+    by_text = _owners_by_text(texts)
+    return "; ".join(f"{text} ({', '.join(owners)})" for text, owners in by_text.items())
+
+
+def _owners_by_text(texts: Mapping[SettingOwner, str]) -> dict[str, list[str]]:
+    """Text -> whose it is: variants or models where these decide it alone, else both.
+
+    Names are those of params.yaml: labels of ablations hold commas.
+    """
+    for keys in (["variant"], ["model"], ["model", "variant"]):
+        owners: dict[str, list[str]] = {}
         for job, text in texts.items():
-            owners[text][owner_of(job)] = None
-        if sum(map(len, owners.values())) == len({owner_of(job) for job in texts}):
+            names = [getattr(job, key) for key in keys]
+            owner = " ".join(name for name in names if name is not None)
+            of_text = owners.setdefault(text, [])
+            if owner not in of_text:
+                of_text.append(owner)
+        named = [owner for of_text in owners.values() for owner in of_text]
+        if len(named) == len(set(named)):  # nobody has two texts
             break
-    # Names are those of params.yaml: labels of ablations hold commas.
-    names = {text: [" ".join(filter(None, owner)) for owner in o] for text, o in owners.items()}
-    return "; ".join(f"{text} ({', '.join(of_text)})" for text, of_text in names.items())
+    return owners
 
 
 def _text(value: Any) -> str:

@@ -44,13 +44,13 @@ def build(
     columns: list[MethodColumn] = []
     for model in models:
         accuracy = partial(accuracy_cell, scores, model)
+        in_distribution = Column(f"{model}.{ID}", "ID", model, "high")
+        average = Column(f"{model}.{OOD_AVERAGE}", "OOD avg.", model, "high")
+        change = Column(f"{model}.delta_ood", "Δ OOD", model, "gain")
         columns += [
-            (Column(f"{model}.{ID}", "ID", model, "high"), partial(accuracy, benchmark=ID)),
-            (
-                Column(f"{model}.{OOD_AVERAGE}", "OOD avg.", model, "high"),
-                partial(accuracy, benchmark=OOD_AVERAGE),
-            ),
-            (Column(f"{model}.delta_ood", "Δ OOD", model, "gain"), partial(_change, scores, model)),
+            (in_distribution, partial(accuracy, benchmark=ID)),
+            (average, partial(accuracy, benchmark=OOD_AVERAGE)),
+            (change, partial(_change, scores, model)),
         ]
     note = (
         f"{accuracy_note(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
@@ -64,12 +64,15 @@ def build(
         )
     title = "In-distribution and out-of-distribution accuracy"
     table = method_table("table_main", title, note, ordered(methods), columns)
-    marks = [STILL if v in still else "" for v in ordered(methods)]
-    rows = (replace(row, mark=mark) for row, mark in zip(table.rows, marks, strict=True))
+    rows = []
+    for row, name in zip(table.rows, ordered(methods), strict=True):
+        rows.append(replace(row, mark=STILL if name in still else ""))
     table = replace(table, rows=tuple(rows))
     if NOT_COMPARED_METRICS["no answer"] not in set(scores["metric"]):
         return table
-    remarks = (remark for model in models for remark in _remarks(scores, model, ordered(methods)))
+    remarks = []
+    for model in models:
+        remarks += _remarks(scores, model, ordered(methods))
     return replace(table, remarks=tuple(remarks))
 
 
@@ -82,8 +85,9 @@ def _change(scores: pd.DataFrame, model: str, variant: str) -> Cell:
     """The change of a method's OOD average from that of pi_0."""
     if variant == "pi_0":
         return Cell(None)
-    both = (accuracy_cell(scores, model, v, OOD_AVERAGE).number for v in (variant, "pi_0"))
-    return change_cell(*both)
+    own = accuracy_cell(scores, model, variant, OOD_AVERAGE)
+    base = accuracy_cell(scores, model, "pi_0", OOD_AVERAGE)
+    return change_cell(own.number, base.number)
 
 
 def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Iterator[str]:
@@ -94,8 +98,11 @@ def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Itera
 
     solved = mean(variants[0], POOL, WITH_SOLUTION)
     if not math.isnan(solved):
-        of_pool = {r: mean(variants[0], POOL, metric) for r, metric in NOT_COMPARED_METRICS.items()}
-        shares = [f"{share:.1f} % {r}" for r, share in of_pool.items() if share >= SHOWN_PERCENT]
+        shares = []
+        for reason, metric in NOT_COMPARED_METRICS.items():
+            share = mean(variants[0], POOL, metric)
+            if share >= SHOWN_PERCENT:
+                shares.append(f"{share:.1f} % {reason}")
         yield (
             f"Pool of {model}: {solved:.1f} % of the training problems have a verified solution;"
             " training sees these alone. Rollouts that were not compared with the right answer:"
@@ -103,13 +110,15 @@ def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Itera
         )
     found = []
     for reason, metric in NOT_COMPARED_METRICS.items():
-        both = {v: [mean(v, at, metric) for at in (ID, OOD_AVERAGE)] for v in variants}
-        cells = [
-            f"{method(v).label} {' / '.join(Cell(share).text for share in shares)}"
-            for v, shares in both.items()
-            if any(share >= SHOWN_PERCENT for share in shares)
-        ]
-        found += [f"{reason}: {', '.join(cells)}"] if cells else []
+        cells = []
+        for variant in variants:
+            in_distribution = mean(variant, ID, metric)
+            average = mean(variant, OOD_AVERAGE, metric)
+            if in_distribution >= SHOWN_PERCENT or average >= SHOWN_PERCENT:
+                both = f"{Cell(in_distribution).text} / {Cell(average).text}"
+                cells.append(f"{method(variant).label} {both}")
+        if cells:
+            found.append(f"{reason}: {', '.join(cells)}")
     yield (
         f"Responses of {model} that were not compared, in percent (ID / OOD): "
         f"{'; '.join(found) or 'none'}."

@@ -26,21 +26,23 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
     """Build `table_memory`: OPSD, and GeoSD as in the paper, without the anchor, as built here."""
     update = UpdateSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
-    model, setting = architecture(MODEL), (ladder["blocks"], ladder["storage"])
-    separate, shared = (training_memory(model, *setting, share_inputs=s) for s in (False, True))
+    model = architecture(MODEL)
+    setting = (ladder["blocks"], ladder["storage"])
+    separate = training_memory(model, *setting, share_inputs=False)
+    shared = training_memory(model, *setting, share_inputs=True)
     published_rows = published()["memory_methods"]["rows"]
     in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
     workers = {"ratio": 1 + in_text["kfac_increase_percent"] / 100}
+    whole = _gb(separate.base, separate.kfac, separate.snapshot)
     rows = (
         _row("OPSD (standard)", _gb(separate.base), published_rows["opsd"]),
-        _row(
-            "GeoSD", _gb(separate.base, separate.kfac, separate.snapshot), published_rows["geosd"]
-        ),
+        _row("GeoSD", whole, published_rows["geosd"]),
         _row("GeoSD, training workers", _gb(separate.base, separate.kfac), workers),
         _row("GeoSD, as built here", _gb(shared.base, shared.kfac, shared.snapshot), {}),
     )
     terms = ", ".join(f"{name} {size}" for name, size in STATE_BYTES.items())
-    kept, union = (logits_bytes(update, k) / GB for k in (top_k, 3 * top_k))
+    kept = logits_bytes(update, top_k) / GB
+    union = logits_bytes(update, 3 * top_k) / GB
     note = (
         f"GB of 10^9 bytes. Base train is {sum(STATE_BYTES.values())} bytes for each of"
         f" {model.parameters / 1e9:.3f} billion parameters ({terms}), without activations. K-FAC"
@@ -56,9 +58,10 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
 
 def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numbers:
     """GB by quantity, of what a worker keeps in memory."""
-    sizes = {"base": base, "kfac": kfac, "snapshot": snapshot}
-    total = sum(filter(None, sizes.values()))
-    in_gb = {key: size / GB for key, size in sizes.items() if size is not None}
+    all_sizes = {"base": base, "kfac": kfac, "snapshot": snapshot}
+    sizes = {key: size for key, size in all_sizes.items() if size is not None}
+    total = sum(sizes.values())
+    in_gb = {key: size / GB for key, size in sizes.items()}
     return in_gb | {"total": total / GB, "ratio": total / base}
 
 

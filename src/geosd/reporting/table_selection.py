@@ -28,21 +28,14 @@ def build(
     columns = [column for model in models for column in _columns(model, bool(rate_candidates))]
     rows: list[Row] = []
     for variant in dict.fromkeys(candidates.values()):
-        label, rates = method(variant).label, rate_candidates.get(variant, {})
+        label = method(variant).label
         names = [name for name, owner in candidates.items() if owner == variant]
         cells: dict[str, dict[str, Cell]] = {name: {} for name in names}
-        verdicts = _verdicts(scores, rates)
         for model in models:
-            behind = behind_best(scores, model, names)
-            selected = select_candidate(scores, model, rates) if rates else None
+            of_model = _cells(scores, model, names, rate_candidates.get(variant, {}))
             for name in names:
-                of_name = {VALIDATION: accuracy_cell(scores, model, name, VALIDATION)}
-                if behind.loc[name, "behind"] != 0:
-                    of_name["behind"] = Cell(*behind.loc[name, ["behind", "error"]])
-                verdict = "selected" if name == selected else verdicts.get(name, "")
-                of_name["selected"] = Cell(verdict)
-                cells[name] |= {f"{model}.{key}": cell for key, cell in of_name.items()}
-        named = ((name.replace(f"{variant}-", f"{label} "), variant, cells[name]) for name in names)
+                cells[name] |= of_model[name]
+        named = [(name.replace(f"{variant}-", f"{label} "), variant, cells[name]) for name in names]
         rows += ranked(candidate_table("block", "", "", "", columns, named)).rows
     note = (
         f"{accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
@@ -56,13 +49,38 @@ def build(
     return Table("table_selection", title, note, "Candidate", tuple(columns), tuple(rows))
 
 
+def _cells(
+    scores: pd.DataFrame, model: str, names: Sequence[str], rates: Mapping[str, float]
+) -> dict[str, dict[str, Cell]]:
+    """The cells of a variant's candidates on a model by candidate, and by the columns' keys."""
+    verdicts = _verdicts(scores, rates)
+    if rates:
+        verdicts[select_candidate(scores, model, rates)] = "selected"
+    behind = behind_best(scores, model, names)
+    cells = {}
+    for name in names:
+        cells[name] = {
+            f"{model}.{VALIDATION}": accuracy_cell(scores, model, name, VALIDATION),
+            f"{model}.selected": Cell(verdicts.get(name, "")),
+        }
+        if behind.loc[name, "behind"] != 0:
+            cells[name][f"{model}.behind"] = Cell(*behind.loc[name, ["behind", "error"]])
+    return cells
+
+
 def _verdicts(scores: pd.DataFrame, rates: Mapping[str, float]) -> dict[str, str]:
     """Why a learning rate may not be selected on any model, by candidate."""
     if not rates:
         return {}
-    clear, fallen = candidates_clear_of_collapse(scores, rates), collapsed_runs(scores)
-    verdicts = {name: "near a collapse" for name in rates if name not in clear}
-    return verdicts | {name: "collapses" for name in rates if fallen[name]}
+    clear = candidates_clear_of_collapse(scores, rates)
+    collapsed = collapsed_runs(scores)
+    verdicts = {}
+    for name in rates:
+        if collapsed[name]:
+            verdicts[name] = "collapses"
+        elif name not in clear:
+            verdicts[name] = "near a collapse"
+    return verdicts
 
 
 def _columns(model: str, of_rates: bool) -> list[Column]:
@@ -70,4 +88,6 @@ def _columns(model: str, of_rates: bool) -> list[Column]:
         Column(f"{model}.{VALIDATION}", "validation", model, "high"),
         Column(f"{model}.behind", "behind", model),
     ]
-    return [*columns, Column(f"{model}.selected", "rate", model)] if of_rates else columns
+    if of_rates:
+        columns.append(Column(f"{model}.selected", "rate", model))
+    return columns

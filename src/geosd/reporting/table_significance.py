@@ -36,39 +36,21 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     """
     tests: dict[str, dict[str, Any]] = {}
     for model in models:
-        runs = {
-            variant: seeds
-            for variant in ordered(methods)
-            if len(seeds := scores_by_seed(scores, model, variant, OOD_AVERAGE))
-        }
-        groups = {variant: Group.of(seeds) for variant, seeds in runs.items()}
-        rivals = {v: g for v, g in groups.items() if v != "geosd" and method(v).kind != ABLATION}
-        if "geosd" in groups and rivals:
-            geosd, best = groups["geosd"], max(rivals, key=lambda v: rivals[v].mean)
-            test = welch(geosd, rivals[best])
-            leads = (runs["geosd"] - runs[best]).dropna()
-            draws = replicates_by_seed(select_rows(scores, model=model)).reindex(leads.index)
-            lead = effect_interval([(leads, draws)])
-            tests[model] = {
-                "runs": min(geosd.n, rivals[best].n),
-                "geosd": geosd.mean,
-                "baseline": best,
-                "baseline_mean": rivals[best].mean,
-                **{key: getattr(lead, key) for key in ("difference", "low", "high")},
-                "g": test.g,
-                "p_holm": test.p,
-                "p_paired": lead.p,
-            }
+        test = _test(scores, model, methods)
+        if test is not None:
+            tests[model] = test
     for key in ("p_holm", "p_paired"):
-        for row, p in zip(tests.values(), holm([t[key] for t in tests.values()]), strict=True):
-            row[key] = p
+        corrected = holm([test[key] for test in tests.values()])
+        for test, p in zip(tests.values(), corrected, strict=True):
+            test[key] = p
     rows: list[Row] = []
     published = paper.published()["significance"]
-    for model, row in tests.items():
-        rows.append(_row(model, "this study", row))
+    for model, test in tests.items():
+        rows.append(_row(model, "this study", test))
         family = paper.paper_family(model)
-        if printed := published["families"].get(family):
-            rows.append(_row(f"paper: {family}", "paper", {"runs": published["n"], **printed}))
+        if family in published["families"]:
+            printed = {"runs": published["n"], **published["families"][family]}
+            rows.append(_row(f"paper: {family}", "paper", printed))
     note = (
         f"Average OOD accuracy ({accuracy_name(scores)}); Δ is GeoSD's lead over the strongest"
         " baseline with its 95% interval, of differences within a seed; the unit is the draw of the"
@@ -80,6 +62,33 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     title = "GeoSD against the strongest baseline"
     columns = tuple(Column(key, heading) for key, (heading, _) in QUANTITIES.items())
     return Table("table_significance", title, note, "Model", columns, tuple(rows))
+
+
+def _test(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> dict[str, Any] | None:
+    """GeoSD against its strongest baseline on a model, p uncorrected; None without either."""
+    runs = {name: scores_by_seed(scores, model, name, OOD_AVERAGE) for name in ordered(methods)}
+    groups = {name: Group.of(seeds) for name, seeds in runs.items() if len(seeds)}
+    rivals = [name for name in groups if name != "geosd" and method(name).kind != ABLATION]
+    if "geosd" not in groups or not rivals:
+        return None
+    best = max(rivals, key=lambda name: groups[name].mean)
+    geosd, baseline = groups["geosd"], groups[best]
+    of_runs = welch(geosd, baseline)
+    leads = (runs["geosd"] - runs[best]).dropna()
+    draws = replicates_by_seed(select_rows(scores, model=model)).reindex(leads.index)
+    lead = effect_interval([(leads, draws)])
+    return {
+        "runs": min(geosd.n, baseline.n),
+        "geosd": geosd.mean,
+        "baseline": best,
+        "baseline_mean": baseline.mean,
+        "difference": lead.difference,
+        "low": lead.low,
+        "high": lead.high,
+        "g": of_runs.g,
+        "p_holm": of_runs.p,
+        "p_paired": lead.p,
+    }
 
 
 def _row(label: str, kind: str, numbers: Mapping[str, Any]) -> Row:
