@@ -43,7 +43,8 @@ def consensus_figure_points(majority: pd.DataFrame) -> pd.DataFrame:
     answered = answered.assign(bin=edges)
     rows = []
     for (variant, _), in_bin in answered.groupby(["variant", "bin"]):
-        if (problems := in_bin["problems"].sum()) < FEWEST:
+        problems = in_bin["problems"].sum()
+        if problems < FEWEST:
             continue
         strength = np.average(in_bin["x"], weights=in_bin["problems"])
         for (seed, draw), run in in_bin.groupby(["seed", "draw"]):

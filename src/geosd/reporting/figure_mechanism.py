@@ -30,28 +30,37 @@ def plot(
 ) -> Figure:
     """Plot `figure_mechanism`: gradient norm against overlap, drift over steps; a row a model."""
     figure = Figure(figsize=(figures.PAGE_IN, 0.25 + 2.1 * len(models)), layout="constrained")
-    layout = [row for m in models for row in ([f"n {m}", f"B {m}"], [f"A {m}", f"B {m}"])]
+    layout = []
+    for model in models:
+        layout.append([f"counts {model}", f"drift {model}"])
+        layout.append([f"norms {model}", f"drift {model}"])
     panels = figure.subplot_mosaic(layout, height_ratios=[1.3, 5] * len(models))
     runs = drift_over_steps[drift_over_steps["variant"].isin(methods)]
     drifts = {}
     for model in models:
+        counts, norms = panels[f"counts {model}"], panels[f"norms {model}"]
         of_model = states_of_model(states, model)
-        handles = _norms(panels[f"A {model}"], bin_states_by_overlap(of_model, BINS))
-        _counts(panels[f"n {model}"], of_model, panels[f"A {model}"].get_xlim())
-        figures.panel_title(panels[f"n {model}"], "A", model)
-        figures.panel_title(panels[f"B {model}"], "B", model)
+        handles = _norms(norms, bin_states_by_overlap(of_model, BINS))
+        _counts(counts, of_model, norms.get_xlim())
+        figures.panel_title(counts, "A", model)
+        drift = panels[f"drift {model}"]
+        figures.panel_title(drift, "B", model)
         drifts[model] = independent_values(runs[runs["model"] == model], "value")
-        axes = panels[f"B {model}"]
-        figures.method_lines(axes, drifts[model], "step", "value", methods)
-        for line in axes.lines:
-            line.set_marker("")
-        axes.set(xlabel="updates", ylabel="Fisher-Rao distance from π₀ (rad)", xlim=(0, None))
-        axes.set_ylim(bottom=0)
+        _drift(drift, drifts[model], methods)
     figures.legend_below(figure, handles, handlelength=2.2)
     for model, values in drifts.items():
         labels = labels_with_rates(learning_rates[model])
-        figures.label_line_ends(panels[f"B {model}"], values, "step", "value", labels)
+        figures.label_line_ends(panels[f"drift {model}"], values, "step", "value", labels)
     return figure
+
+
+def _drift(axes: Axes, values: pd.DataFrame, methods: Sequence[str]) -> None:
+    """Each method's distance from the base model over training."""
+    figures.method_lines(axes, values, "step", "value", methods)
+    for line in axes.lines:
+        line.set_marker("")
+    axes.set(xlabel="updates", ylabel="Fisher-Rao distance from π₀ (rad)", xlim=(0, None))
+    axes.set_ylim(bottom=0)
 
 
 def _counts(axes: Axes, states: pd.DataFrame, limits: tuple[float, float]) -> None:
@@ -70,18 +79,19 @@ def _norms(axes: Axes, binned: pd.DataFrame) -> dict[str, Line2D]:
     """Median and quartiles of the gradients' norms in each bin of overlap; the legend's lines."""
     handles = {}
     numbers = (BINS * binned["mean_overlap"] + 1e-9).astype(int).clip(upper=BINS - 1)
-    lowest = numbers.min()
+    in_bin = binned.groupby(numbers)
+    # A bin without enough positions is empty, and a line has no part there.
+    shown = range(numbers.min(), BINS)
+    overlap = in_bin["mean_overlap"].first().reindex(shown)
     for name, trained in TRAINED_BY.items():
         look = method(trained)
-        quartiles = binned.groupby(numbers)[f"gradient_{name}"].quantile([0.25, 0.5, 0.75])
-        # A bin without enough positions is empty, and a line has no part there.
-        low, middle, high = quartiles.unstack().reindex(range(lowest, BINS)).to_numpy().T
-        at = binned.groupby(numbers)["mean_overlap"].first().reindex(range(lowest, BINS))
-        axes.fill_between(at, low, high, color=look.colour, alpha=0.16, lw=0)
+        quartiles = in_bin[f"gradient_{name}"].quantile([0.25, 0.5, 0.75]).unstack()
+        low, middle, high = quartiles.reindex(shown).to_numpy().T
+        axes.fill_between(overlap, low, high, color=look.colour, alpha=0.16, lw=0)
         line = {"color": look.colour, "marker": look.marker, "lw": 1.2, **MARKER}
         line["ls"] = (0, DASHED) if name == "revkl" else "-"
-        (handles[DIVERGENCES[name]],) = axes.plot(at, middle, **line)
-    axes.set(xlim=(min(lowest / BINS, 1 - 1 / BINS), 1), ylabel="gradient norm at the logits")
+        (handles[DIVERGENCES[name]],) = axes.plot(overlap, middle, **line)
+    axes.set(xlim=(shown.start / BINS, 1), ylabel="gradient norm at the logits")
     axes.set_xlabel("overlap of student and teacher, Σ √(pq)")
     axes.set_ylim(bottom=0)
     return handles

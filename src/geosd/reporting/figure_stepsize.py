@@ -46,32 +46,45 @@ def plot(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> Fi
     """Plot `figure_stepsize`: the ID-OOD plane, and maps by variant of runs stopped early."""
     runs = {model: sweep_gains(scores, model, points[model]) for model in models}
     variants = ordered(name for of_model in runs.values() for name in of_model["variant"])
-    stopped = any(len(early_stop_lines(stepsize_figure_points(r))) for r in runs.values())
-    wide = figures.PAGE_IN if stopped else figures.HALF_IN
-    figure = Figure(figsize=(wide, 0.3 + 2.4 * len(models)), layout="constrained")
-    across = 1 + (len(variants) if stopped else 0)
-    grid = figure.add_gridspec(2 * len(models), across, width_ratios=[1.5, *[1] * (across - 1)])
-    for row, model in enumerate(models):
-        axes = figure.add_subplot(grid[2 * row : 2 * row + 2, 0])
+    stopped = any(len(early_stop_lines(stepsize_figure_points(of))) for of in runs.values())
+    mapped = variants if stopped else []
+    width = figures.PAGE_IN if stopped else figures.HALF_IN
+    figure = Figure(figsize=(width, 0.3 + 2.4 * len(models)), layout="constrained")
+    widths = [1.5, *(1 for _ in mapped)]
+    grid = figure.add_gridspec(2 * len(models), len(widths), width_ratios=widths)
+    for number, model in enumerate(models):
+        upper, lower = 2 * number, 2 * number + 1
+        axes = figure.add_subplot(grid[upper : lower + 1, 0])
         _plane(axes, runs[model])
         axes.set(title=model, xlabel="ID change (points)", ylabel="OOD change (points)")
-        for column, variant in enumerate(variants[: across - 1]):
+        for column, variant in enumerate(mapped, start=1):
             of_variant = runs[model][runs[model]["variant"] == variant]
-            for below, benchmark in enumerate((ID, OOD_AVERAGE)):
-                panel = figure.add_subplot(grid[2 * row + below, 1 + column])
-                _map(panel, of_variant, benchmark)
-                panel.set_title(f"{method(variant).label}, {'ID' if benchmark == ID else 'OOD'}")
-                panel.set_ylabel("" if column else "learning rate")
-                panel.set_xlabel("step" if below else "")
-    handles = {
-        m.label: Line2D([], [], color=m.colour, marker=m.marker, ms=4, lw=1.4)
-        for m in map(method, variants)
-    }
+            label = method(variant).label
+            above = figure.add_subplot(grid[upper, column])
+            _map(above, of_variant, ID)
+            above.set(title=f"{label}, ID", xlabel="")
+            below = figure.add_subplot(grid[lower, column])
+            _map(below, of_variant, OOD_AVERAGE)
+            below.set(title=f"{label}, OOD", xlabel="step")
+            for panel in (above, below):
+                panel.set_ylabel("learning rate" if column == 1 else "")
+    handles = _handles(variants, stopped)
+    across = len(handles) if stopped else 2
+    figures.legend_below(figure, handles, handlelength=1.8, ncols=across)
+    return figure
+
+
+def _handles(variants: Sequence[str], stopped: bool) -> dict[str, Line2D]:
+    """The handles of the legend by their labels."""
+    handles = {}
+    for variant in variants:
+        look = method(variant)
+        line = {"color": look.colour, "marker": look.marker, "ms": 4, "lw": 1.4}
+        handles[look.label] = Line2D([], [], **line)
     handles["learning rate"] = Line2D([], [], color="0.3", lw=1.4)
     if stopped:
         handles["stopped early"] = Line2D([], [], color="0.3", lw=0.9, ls=DASHES)
-    figures.legend_below(figure, handles, handlelength=1.8, ncols=len(handles) if stopped else 2)
-    return figure
+    return handles
 
 
 def _map(axes: Axes, runs: pd.DataFrame, benchmark: str) -> None:
@@ -100,7 +113,8 @@ def _plane(axes: Axes, runs: pd.DataFrame) -> None:
     values = independent_values(runs, ID, OOD_AVERAGE)
     means = stepsize_figure_points(runs)
     plane(axes, *frame_of(means))
-    full, stopped = learning_rate_lines(means), early_stop_lines(means)
+    full = learning_rate_lines(means)
+    stopped = early_stop_lines(means)
     for (name, _), of_rate in stopped.groupby(["variant", "learning_rate"], sort=False):
         look = method(name)
         path(axes, of_rate, color=look.colour, ls=DASHES, lw=0.7, zorder=2)
@@ -109,8 +123,7 @@ def _plane(axes: Axes, runs: pd.DataFrame) -> None:
         axes.plot(early[ID], early[OOD_AVERAGE], ls="", ms=2.4, zorder=3, **point)
     for name, of_variant in full.groupby("variant", sort=False):
         path(axes, of_variant, color=method(name).colour, lw=1.4, zorder=2.5)
-        for size, run in zip(
-            np.linspace(2.5, 5.5, len(of_variant)), of_variant["run"], strict=True
-        ):
+        sizes = np.linspace(2.5, 5.5, len(of_variant))
+        for size, run in zip(sizes, of_variant["run"], strict=True):
             of_run = values[values["run"] == run]
             mean_point(axes, of_run[ID], of_run[OOD_AVERAGE], method(name), size, zorder=4)
