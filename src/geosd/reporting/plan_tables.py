@@ -29,9 +29,8 @@ def assumption_table(assumed: Assumptions) -> str:
         "flops": gpu.flops / 1e12,
     }
     rows = [["Assumed", "", ""]]
-    rows += [
-        [k, str(getattr(assumed, k)), text.format(**sheet)] for k, text in ASSUMPTION_LABELS.items()
-    ]
+    for name, label in ASSUMPTION_LABELS.items():
+        rows.append([name, str(getattr(assumed, name)), label.format(**sheet)])
     return markdown_table(rows, left=3)
 
 
@@ -77,34 +76,56 @@ def rule_table(
         limits: Model and rule -> minutes that a job asks for, and how often it is submitted at most
             to be done; empty where no job is submitted.
     """
+    by_rule: dict[str, list[PlanRow]] = {}
+    hours_by_rule: dict[str, float] = {}
+    for row, hours in zip(plan, likely_hours(plan), strict=True):
+        by_rule.setdefault(row.rule, []).append(row)
+        gpu_hours = row.jobs * row.gpus * (hours or 0.0)
+        hours_by_rule[row.rule] = hours_by_rule.get(row.rule, 0) + gpu_hours
     head = "rule, jobs, done, GPUs, reckoned, measured, asks for, pieces, GPU-h"
-    rows, total, likely = [head.split(", ")], 0.0, likely_hours(plan)
-    for rule in dict.fromkeys(row.rule for row in plan):
-        of_rule = [(r, hours) for r, hours in zip(plan, likely, strict=True) if r.rule == rule]
-        gpu_hours = sum(row.jobs * row.gpus * (hours or 0.0) for row, hours in of_rule)
-        asked = [limits[row.model, rule] for row, _ in of_rule if limits]
-        total += gpu_hours
-        rows.append([
-            rule,
-            str(jobs.get(rule, 0)),
-            str(sum(row.done for row, _ in of_rule)),
-            _each(str(row.gpus) for row, _ in of_rule),
-            _each(_hours(row.reckoned) for row, _ in of_rule),
-            _each(_hours(row.measured) for row, _ in of_rule),
-            _each(time_words(60 * minutes) for minutes, _ in asked),
-            _each(str(times) for _, times in asked),
-            f"{gpu_hours:,.0f}" if gpu_hours else MISSING,
-        ])  # fmt: skip
-    shown = {row.rule for row in plan}
-    others = {rule: n for rule, n in jobs.items() if rule not in shown}
-    rows.append(["others", str(sum(others.values())), *[""] * 7])
-    rows.append(["all", f"{sum(jobs.values()):,}", *[""] * 6, f"{total:,.0f}"])
-    named = ", ".join(rule if n == 1 else f"{n} {rule}" for rule, n in sorted(others.items()))
-    words = f"Others, of seconds or minutes, without GPU: {named}." if others else ""
-    first, second, *more = zip(*rows, strict=True)
-    said = [column for column in more if {*column[1:]} - {"", "0", MISSING}]
-    table = markdown_table([*zip(first, second, *said, strict=True)])
-    return "\n\n".join(filter(None, [table, fill(words, 80)]))
+    lines = [head.split(", ")]
+    for rule, rows in by_rule.items():
+        asked = [limits[row.model, rule] for row in rows] if limits else []
+        lines.append(_rule_line(rule, rows, jobs.get(rule, 0), asked, hours_by_rule[rule]))
+    others = {rule: count for rule, count in jobs.items() if rule not in by_rule}
+    nothing = [""] * 6
+    lines.append(["others", str(sum(others.values())), *nothing, ""])
+    total = sum(hours_by_rule.values(), start=0.0)
+    lines.append(["all", f"{sum(jobs.values()):,}", *nothing, f"{total:,.0f}"])
+    table = markdown_table(_without_empty_columns(lines))
+    if not others:
+        return table
+    named = [rule if count == 1 else f"{count} {rule}" for rule, count in sorted(others.items())]
+    words = f"Others, of seconds or minutes, without GPU: {', '.join(named)}."
+    return f"{table}\n\n{fill(words, 80)}"
+
+
+def _rule_line(
+    rule: str,
+    rows: Sequence[PlanRow],
+    jobs: int,
+    asked: Sequence[tuple[int, int]],
+    gpu_hours: float,
+) -> list[str]:
+    """The line of a rule: `rows` and `asked` (minutes, and how often) are those of the models."""
+    return [
+        rule,
+        str(jobs),
+        str(sum(row.done for row in rows)),
+        _each(str(row.gpus) for row in rows),
+        _each(_hours(row.reckoned) for row in rows),
+        _each(_hours(row.measured) for row in rows),
+        _each(time_words(60 * minutes) for minutes, _ in asked),
+        _each(str(times) for _, times in asked),
+        f"{gpu_hours:,.0f}" if gpu_hours else MISSING,
+    ]
+
+
+def _without_empty_columns(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Lines without the columns, from the third on, that say nothing below their heading."""
+    first, second, *others = zip(*lines, strict=True)
+    shown = [column for column in others if set(column[1:]) - {"", "0", MISSING}]
+    return list(zip(first, second, *shown, strict=True))
 
 
 def _hours(hours: float | None) -> str:
@@ -113,10 +134,17 @@ def _hours(hours: float | None) -> str:
 
 def _each(cells: Iterable[str]) -> str:
     """The cells of the models, or the one that all have; a unit of all stands once, at the end."""
-    different = [*cells]
-    text = "/".join(different if len({*different}) > 1 else different[:1]) or MISSING
-    units = {cell.partition(" ")[2] for cell in different}
-    return text.replace(f" {min(units)}/", "/") if len(units) == 1 else text
+    cells = list(cells)
+    if not cells:
+        return MISSING
+    if len(set(cells)) == 1:
+        return cells[0] or MISSING
+    text = "/".join(cells)
+    units = {cell.partition(" ")[2] for cell in cells}
+    if len(units) == 1:
+        (unit,) = units
+        text = text.replace(f" {unit}/", "/")
+    return text
 
 
 def calendar_table(calendar: Sequence[CalendarRow]) -> str:
@@ -143,11 +171,12 @@ def peak_table(parts: Sequence[MemoryPart]) -> str:
 
 def gpu_memory_table(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
     """The plan's table of what one GPU holds, part by part, against what it has."""
-    used, usable = total_bytes(parts), assumed.usable_bytes
-    fits = f"{'fits' if used <= usable else 'DOES NOT FIT'} in {usable / GB:.1f}"
+    used = total_bytes(parts)
+    usable = assumed.usable_bytes
+    verdict = "fits" if used <= usable else "DOES NOT FIT"
     entries = [(title, "GB", "how")]
     entries += [(name, f"{size / GB:.1f}", formula) for name, size, formula in parts]
-    entries.append(("together", f"{used / GB:.1f}", fits))
+    entries.append(("together", f"{used / GB:.1f}", f"{verdict} in {usable / GB:.1f}"))
     return _sum_table(entries)
 
 

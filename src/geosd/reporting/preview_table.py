@@ -1,7 +1,7 @@
 """The main table of a study that is under way: what is there, and what missing seeds may change."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -23,54 +23,66 @@ def preview_table(
     columns = [Column("n", "seeds")]
     for label in ("ID", "OOD avg.", "Δ OOD"):
         columns += [Column(label, label), Column(f"{label}.final", "final")]
-    rows = tuple(
-        Row(method(variant).label, model, (Cell(f"{n} of {seeds}"), *cells))
-        for model in models
-        for variant in ordered(methods)
-        if (n := len(scores_by_seed(scores, model, variant, ID)))
-        and (cells := [*_cells(scores, model, variant, seeds)])
-    )
+    rows = []
+    for model in models:
+        for variant in ordered(methods):
+            there = len(scores_by_seed(scores, model, variant, ID))
+            if there:
+                cells = (Cell(f"{there} of {seeds}"), *_cells(scores, model, variant, seeds))
+                rows.append(Row(method(variant).label, model, cells))
     note = (
         f"PREVIEW: {accuracy_name(scores)} in percent, mean ± half of Student's 95 % interval over"
         f" the runs that are there. Final: how far from it the mean of all {seeds} seeds may lie,"
         " with 95 % probability for normal runs. Δ OOD: change of the OOD average from π₀. No"
         " verdict: who looks often, and stops when it suits, errs more often than 5 %."
     )
-    return Table("preview", "Accuracy so far", note, "Method", tuple(columns), rows)
+    return Table("preview", "Accuracy so far", note, "Method", tuple(columns), tuple(rows))
 
 
 def open_signs(
     scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str], seeds: int
 ) -> list[str]:
     """The methods, as `model/method`, whose Δ OOD may still have either sign with all seeds."""
+    found = []
+    for model in models:
+        for variant in ordered(methods):
+            groups = [] if variant == "pi_0" else _change(scores, model, variant)
+            if groups and _sign_is_open(groups, seeds):
+                found.append(f"{model}/{method(variant).label}")
+    return found
+
+
+def _sign_is_open(groups: Sequence[Group], seeds: int) -> bool:
+    final = final_contrast(groups, seeds)
+    return not (final.low > 0 or final.high < 0)  # a single run has no interval: NaN, so open
+
+
+def _cells(scores: pd.DataFrame, model: str, variant: str, seeds: int) -> list[Cell]:
+    cells = []
+    for benchmark in (ID, OOD_AVERAGE):
+        accuracies = Group.of(scores_by_seed(scores, model, variant, benchmark))
+        cells += _mean_and_final([accuracies], seeds, ".1f")
+    change = [] if variant == "pi_0" else _change(scores, model, variant)
+    return cells + _mean_and_final(change, seeds, "+.1f")
+
+
+def _mean_and_final(groups: Sequence[Group], seeds: int, form: str) -> list[Cell]:
+    """The contrast of groups with its interval, and the interval of that of all seeds."""
+    if not groups:
+        return [Cell(None), Cell(None)]
+    seen = contrast(groups)
+    final = final_contrast(groups, seeds)
+    half = final.high - final.difference
     return [
-        f"{model}/{method(variant).label}"
-        for model in models
-        for variant in ordered(methods)
-        if variant != "pi_0" and (groups := _change(scores, model, variant))
-        # A single run has no interval, and leaves its sign open.
-        if not ((final := final_contrast(groups, seeds)).low > 0 or final.high < 0)
+        Cell(seen.difference, seen.high - seen.difference, form),
+        Cell(None if math.isnan(half) else f"±{half:.1f}"),
     ]
-
-
-def _cells(scores: pd.DataFrame, model: str, variant: str, seeds: int) -> Iterator[Cell]:
-    accuracies = [
-        [Group.of(scores_by_seed(scores, model, variant, at))] for at in (ID, OOD_AVERAGE)
-    ]
-    change = _change(scores, model, variant) if variant != "pi_0" else []
-    for groups, form in zip([*accuracies, change], (".1f", ".1f", "+.1f"), strict=True):
-        if not groups:
-            yield from (Cell(None), Cell(None))
-            continue
-        seen, final = contrast(groups), final_contrast(groups, seeds)
-        yield Cell(seen.difference, seen.high - seen.difference, form)
-        half = final.high - final.difference
-        yield Cell(None if math.isnan(half) else f"±{half:.1f}")
 
 
 def _change(scores: pd.DataFrame, model: str, variant: str) -> list[Group]:
     """The groups whose means add up to the OOD average's change from pi_0; empty without both."""
-    own, base = (scores_by_seed(scores, model, v, OOD_AVERAGE) for v in (variant, "pi_0"))
+    own = scores_by_seed(scores, model, variant, OOD_AVERAGE)
+    base = scores_by_seed(scores, model, "pi_0", OOD_AVERAGE)
     if own.empty or base.empty:
         return []
     return [Group.of(own), Group.of(-base)]

@@ -37,15 +37,18 @@ def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals:
         if "seed" not in columns:
             continue
         runs = pd.read_csv(path, usecols=list(columns)).drop_duplicates()
-        runs = runs[runs["model"].isin([*models])] if models else runs
-        most = runs.groupby(["model", "variant"])["seed"].nunique().max()
+        if models:
+            runs = runs[runs["model"].isin(list(models))]
         n = f" n = {number_of_runs(runs)}"
         draws = runs.groupby("model")["draw"].nunique().max() if "draw" in runs else 1
-        n += f" on {draws} base models" if draws > 1 else ""
+        if draws > 1:
+            units, unit = draws, "base models"
+            n += f" on {draws} base models"
+        else:
+            units, unit = runs.groupby(["model", "variant"])["seed"].nunique().max(), "runs"
         if not intervals:
             return f"{n}."
-        if (draws if draws > 1 else most) < FEWEST_FOR_INTERVAL:
+        if units < FEWEST_FOR_INTERVAL:
             return f"{n}, each drawn: too few for an interval."
-        unit = "base models" if draws > 1 else "runs"
         return f"{n}; 95 % intervals of the mean are Student's t over the {unit}."
     return ""

@@ -144,7 +144,13 @@ def _declaration(path: Path) -> OutputSpec:
             f"{path} is no declaration of an output: {error}\nHint: its keys are {allowed};"
             f" {path.stem}.py has a function {kind.function}."
         ) from error
-    names = [each.arg for each in arguments.args[: len(arguments.args) - len(arguments.defaults)]]
-    keys = {key.rpartition(".")[2]: f"protocol.{key}" for key in spec.protocol}
-    settings = tuple(keys.get(name, name) for name in names if name not in COLUMNS)
-    return replace(spec, reads=tuple(n for n in names if n in COLUMNS), settings=settings)
+    without_default = len(arguments.args) - len(arguments.defaults)
+    names = [argument.arg for argument in arguments.args[:without_default]]
+    of_protocol = {key.rpartition(".")[2]: f"protocol.{key}" for key in spec.protocol}
+    reads, settings = [], []
+    for name in names:
+        if name in COLUMNS:
+            reads.append(name)
+        else:
+            settings.append(of_protocol.get(name, name))
+    return replace(spec, reads=tuple(reads), settings=tuple(settings))
