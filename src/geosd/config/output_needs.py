@@ -5,6 +5,7 @@ in an output whose needs it does not meet: nothing else would notice before all 
 """
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,8 +51,12 @@ def _sweep(study: Study, spec: OutputSpec) -> str:
         for point in points:
             at = tuple(point[other] for other in others)
             most[point["variant"]] = max(at, most.get(point["variant"], at))
-        whole = [p["variant"] for p in points if tuple(map(p.get, others)) == most[p["variant"]]]
-        if len(whole) == len({*whole}):
+        whole = []
+        for point in points:
+            at = tuple(point[other] for other in others)
+            if at == most[point["variant"]]:
+                whole.append(point["variant"])
+        if len(whole) == len(set(whole)):
             where = f" at the most {', '.join(others)}" if others else ""
             return (
                 f"shows a sweep, and on {model} no method has two values of {key}{where}; give the"
@@ -68,14 +73,18 @@ def _live(study: Study, spec: OutputSpec) -> str:
     for model, of_model in points.items():
         for point in of_model:
             run = (point["variant"], *(point[key] for key in others))
-            runs[run] = " ".join(map(str, run))
+            runs[run] = " ".join(str(part) for part in run)
             if point["teacher"] == "live":
-                live.add((model, *run))
-    missing = [f" for {runs[r]} on {m}" for r in runs for m in points if (m, *r) not in live]
+                live.add((model, run))
+    missing = [(model, run) for run, model in product(runs, points) if (model, run) not in live]
     if runs and not missing:
         return ""
+    first = ""
+    if missing:
+        model, run = missing[0]
+        first = f" for {runs[run]} on {model}"
     return (
-        f"compares with a live teacher, and there is none{''.join(missing[:1])}; give the study a"
+        f"compares with a live teacher, and there is none{first}; give the study a"
         " grid over both, e.g. grid: {fwdkl: {learning_rate: [...], teacher: [live, fixed]}}"
     )
 

@@ -56,15 +56,21 @@ def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]
     problems: list[Problem] = []
     content = dict(values)
     for section in EXTENDABLE:
-        if isinstance(entries := values.get(section), dict):
-            chains = {name: _chain(section, name, entries, problems) for name in entries}
-            content[section] = {name: _merged(entries, chains[name]) for name in entries}
-            parents |= {(section, name): c[1] for name, c in chains.items() if len(c) > 1}
+        entries = values.get(section)
+        if not isinstance(entries, dict):
+            continue
+        content[section] = {}
+        for name in entries:
+            chain = _chain(section, name, entries, problems)
+            content[section][name] = _merged(entries, chain)
+            if len(chain) > 1:
+                parents[section, name] = chain[1]
     for name in _mapping(content, "studies"):
         for variant in _mapping(content, "studies", name, "variants"):
             place = ("studies", name, "variants", variant, "training", "objective")
             below = _mapping(content, "variants", variant, "training", "objective").get("name")
-            if (objective := _mapping(content, *place)) and below and "name" not in objective:
+            objective = _mapping(content, *place)
+            if objective and below and "name" not in objective:
                 # In a copy: by an anchor of YAML two variants may share what stands here.
                 content = _with(content, place, {**objective, "name": below})
     return content, parents, problems
@@ -148,6 +154,7 @@ def _with_overlays(annotation: Any) -> Any:
     """The annotation with every section inside it replaced by its overlay."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return overlay_of(annotation)
-    if (arguments := typing.get_args(annotation)) and type(None) in arguments:
+    arguments = typing.get_args(annotation)
+    if type(None) in arguments:
         return typing.Optional[_with_overlays(arguments[0])]  # noqa: UP045 (built, not written)
     return annotation

@@ -181,28 +181,37 @@ class RunFolders:
         for run in itertools.product(study.models, study.methods, study.seeds):
             model, variant, seed = run
             draw = study.draw(seed)
-            student = self.train(*run) if variant in trained else ""
-            pool = self.pool(model, draw) if trained else ""
-            rows.append(
-                RunRow(*run, draw, self.base(model, draw), student, self.evaluate(*run), pool)
+            row = RunRow(
+                model=model,
+                variant=variant,
+                seed=seed,
+                draw=draw,
+                base=self.base(model, draw),
+                train=self.train(*run) if variant in trained else "",
+                evaluate=self.evaluate(*run),
+                pool=self.pool(model, draw) if trained else "",
             )
+            rows.append(row)
         return rows
 
     def tidy_files(self) -> dict[str, list[str]]:
         """The tidy files, of which tables and figures are made, by their tables' names."""
-        study, own = self.study, f"{RESULTS}/{self.study.name}"
+        analysis = f"{RESULTS}/{self.study.name}/analyse"
         tables = ("scores", "drift", "consensus", "habits", "training_curves", "drift_over_steps")
-        return {
-            **{name: [f"{own}/analyse/{name}.csv"] for name in tables},
-            "states": [f"{self.states(model)}/states.csv" for model in study.models],
-            "alignment": [f"{folder}/alignment.csv" for folder in self.alignments().values()],
-        }
+        files = {name: [f"{analysis}/{name}.csv"] for name in tables}
+        files["states"] = [f"{self.states(model)}/states.csv" for model in self.study.models]
+        alignments = self.alignments().values()
+        files["alignment"] = [f"{folder}/alignment.csv" for folder in alignments]
+        return files
 
     def tidy_shown(self) -> list[str]:
         """The tidy files that tables, figures and claims of the study are made of."""
         reads = {name: spec.reads for name, spec in output_specs().items()}
         reads["claims"] = ("scores", "drift", "consensus")  # and what the study's figures read
-        return list(dict.fromkeys(t for name in self.study.outputs for t in reads.get(name, ())))
+        shown: dict[str, None] = {}  # a set in order
+        for name in self.study.outputs:
+            shown |= dict.fromkeys(reads.get(name, ()))
+        return list(shown)
 
     def alignments(self) -> dict[tuple[str, str, int], str]:
         """Model, variant and seed of each run whose alignment the study shows -> its folder."""
@@ -288,7 +297,9 @@ def read_index(path: Path) -> list[RunRow]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        return [RunRow(**{**row, **{n: int(row[n]) for n in ("seed", "draw")}}) for row in rows]
+        for row in rows:
+            row["seed"], row["draw"] = int(row["seed"]), int(row["draw"])
+        return [RunRow(**row) for row in rows]
     except (ValueError, LookupError, TypeError, csv.Error) as error:
         raise DamagedFileError(
             f"{path}: not the index of a study, whose columns are {', '.join(COLUMNS)}:"

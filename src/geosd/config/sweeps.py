@@ -12,20 +12,20 @@ def sweep_points(study: Study, *keys: str) -> dict[str, list[dict[str, Any]]]:
     candidates, and the variant itself, at the study's own values, where it is among the study's
     methods. Points that agree in variant and values are one run; the candidate stands for it.
     """
-    swept = {
-        name: variant
-        for name, (variant, changed) in study.candidates.items()
-        if changed.keys() <= set(keys)
-    }
-    runs = swept | {name: name for name in study.methods if name in swept.values()}
+    runs: dict[str, str] = {}  # variant by the name of the run
+    for candidate, (variant, changed) in study.candidates.items():
+        if changed.keys() <= set(keys):
+            runs[candidate] = variant
+    swept = set(runs.values())
+    runs |= {name: name for name in study.methods if name in swept}
     points: dict[str, list[dict[str, Any]]] = {}
     for model in study.models:
         distinct: dict[tuple[Any, ...], dict[str, Any]] = {}
         for run, variant in runs.items():
             training = study.training(model, run)
             values = {key: training[key] for key in keys}
-            point = {"run": run, "variant": variant, **values}
-            distinct.setdefault((variant, *values.values()), point)
+            same_run = (variant, *values.values())
+            distinct.setdefault(same_run, {"run": run, "variant": variant, **values})
         points[model] = list(distinct.values())
     return points
 
@@ -38,8 +38,10 @@ def swept_values(study: Study, key: str) -> dict[str, dict[str, Any]]:
     """
     model = study.models[0]
     values: dict[str, dict[str, Any]] = {}
-    for candidate, (variant, point) in study.candidates.items():
-        changed, plain = study.training(model, candidate), study.training(model, variant)
-        if key in point and {**changed, key: None} == {**plain, key: None}:
-            values.setdefault(variant, {})[candidate] = changed[key]
+    for candidate, (variant, changed) in study.candidates.items():
+        training = study.training(model, candidate)
+        plain = study.training(model, variant)
+        others_agree = {**training, key: None} == {**plain, key: None}
+        if key in changed and others_agree:
+            values.setdefault(variant, {})[candidate] = training[key]
     return values
