@@ -90,15 +90,18 @@ def consensus_rows(samples: Sequence[Sample], first: int) -> list[tuple[str, flo
         return []
     benchmarks = group_by_benchmark(ood).values()
     counts = [count_correct(members) for members in benchmarks]
-    consensuses = [consensus([s for s in members if s.sample < first]) for members in benchmarks]
-    problems = sum(map(len, counts))
+    consensuses = []
+    for members in benchmarks:
+        compared = [sample for sample in members if sample.sample < first]
+        consensuses.append(consensus(compared))
+    problems = sum(len(members) for members in counts)
     # The shortest benchmark says how far k goes: a larger k has no average over benchmarks.
     largest = min(members[0].n for members in counts)
-    distinct = [Counter((t.n, t.c) for t in members) for members in counts]
-    rows = [
-        ("pass@k", float(k), problems, 100 * fmean([_mean_pass_at_k(c, k) for c in distinct]))
-        for k in range(1, largest + 1)
-    ]
+    distinct = [Counter((one.n, one.c) for one in members) for members in counts]
+    rows = []
+    for k in range(1, largest + 1):
+        mean = fmean([_mean_pass_at_k(of_benchmark, k) for of_benchmark in distinct])
+        rows.append(("pass@k", float(k), problems, 100 * mean))
     false = fmean([false_consensus_rate(members) for members in consensuses])
     rows.append(("false_consensus", THRESHOLD, problems, 100 * false))
     strengths: dict[float, list[bool]] = {}

@@ -39,7 +39,8 @@ def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
     """
     runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k").set_index(["model", "seed"])
     base = runs.loc[runs["variant"] == "pi_0", "value"]
-    if missing := sorted(set(runs.index) - set(base.index)):
+    missing = sorted(set(runs.index) - set(base.index))
+    if missing:
         named = ", ".join(f"{model} with seed {seed}" for model, seed in missing)
         raise ValueError(
             f"pi_0 was not validated: {named}, so no collapse can be told.\n"
@@ -77,10 +78,10 @@ def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> 
         ValueError: A candidate was not validated, or not with the seeds of the others.
     """
     runs = select_rows(scores, model=model, benchmark=VALIDATION, metric="avg@k")
-    by_seed = runs.pivot(index="seed", columns="variant", values="value").reindex(
-        columns=list(candidates)
-    )
-    if missing := [name for name in candidates if by_seed[name].isna().any()]:
+    by_seed = runs.pivot(index="seed", columns="variant", values="value")
+    by_seed = by_seed.reindex(columns=list(candidates))
+    missing = [name for name in candidates if by_seed[name].isna().any()]
+    if missing:
         seeds = f"seeds {', '.join(map(str, by_seed.index))}" if len(by_seed) else "any seed"
         raise ValueError(
             f"{model}: no validation of {', '.join(missing)} with {seeds}; judged are"
@@ -106,7 +107,8 @@ def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float
     difference; the paper, Appendix Baselines: 200 validation problems, avg@8.
     """
     behind_best(scores, model, list(rates))  # all of them, or a collapse may not have been seen
-    if not (clear := candidates_clear_of_collapse(scores, rates)):
+    clear = candidates_clear_of_collapse(scores, rates)
+    if not clear:
         return None
     judged = behind_best(scores, model, clear)
     return str((judged["behind"] <= judged["error"].fillna(0)).idxmax())
@@ -126,7 +128,9 @@ def best_common_rate(
     if not rates:
         return None
     common = set.intersection(*(set(of_method.values()) for of_method in rates.values()))
-    rate_of = {name: rate for one in rates.values() for name, rate in one.items() if rate in common}
+    rate_of = {}
+    for of_method in rates.values():
+        rate_of |= {name: rate for name, rate in of_method.items() if rate in common}
     runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")
     means = runs.groupby(runs["variant"].map(rate_of))["value"].mean()
     return None if means.empty else float(means.idxmax())

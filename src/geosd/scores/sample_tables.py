@@ -19,10 +19,17 @@ def habit_rows(samples: Sequence[Sample]) -> list[tuple[str, str, float]]:
     A habit without occasion has no row, nor a mean where a benchmark lacks its row.
     """
     shares = {name: habit_shares(of) for name, of in group_by_benchmark(samples).items()}
-    if outside := [shares[name] for name in shares if is_out_of_distribution(name)]:
-        everywhere = [habit for habit in HABITS if all(habit in of for of in outside)]
-        shares[OOD_AVERAGE] = {h: fmean(of[h] for of in outside) for h in everywhere}
-    return [(name, habit, value) for name in shares for habit, value in shares[name].items()]
+    outside = [of_name for name, of_name in shares.items() if is_out_of_distribution(name)]
+    if outside:
+        shares[OOD_AVERAGE] = {}
+        for habit in HABITS:
+            values = [of_name[habit] for of_name in outside if habit in of_name]
+            if len(values) == len(outside):
+                shares[OOD_AVERAGE][habit] = fmean(values)
+    rows = []
+    for name, of_name in shares.items():
+        rows += [(name, habit, value) for habit, value in of_name.items()]
+    return rows
 
 
 def read_samples(run: Run, file: Path) -> list[Sample]:
@@ -70,7 +77,8 @@ def check_same_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
     for own in sizes.values():
         everything |= own
     for file, own in sizes.items():
-        if lacking := everything - own:
+        lacking = everything - own
+        if lacking:
             (benchmark, problem), number = next(iter(lacking.items()))
             raise DamagedFileError(
                 f"{file}: lacks {lacking.total()} samples that other runs have, the first"

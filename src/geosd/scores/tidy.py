@@ -80,6 +80,8 @@ UNITS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("support/teacher_mass_mean", "support/teacher_mass_min"), (0, 1)),
 }
 """Least and most of a number, by its column, or by what `metric` or `quantity` say `value` is."""
+COUNTED = (0, math.inf)
+UNBOUNDED = (-math.inf, math.inf)
 NEVER_EMPTY = ("scores", "alignment", "states", "claims")
 ROUNDING = 1e-4
 """How far a share or a distance may lie beyond its bounds, relative to the upper one."""
@@ -114,7 +116,8 @@ def _read(name: str, path: Path) -> pd.DataFrame:
     _check_columns(path, table, columns)
     if name in NUMBERS:
         keys = [column for column in columns if column not in NUMBERS[name]]
-        if (twice := table.duplicated(keys)).any():
+        twice = table.duplicated(keys)
+        if twice.any():
             row = int(twice.argmax())
             cells = list(table.iloc[row][keys])
             raise damaged_cell(path, row, ", ".join(keys), cells, "each row once")
@@ -141,19 +144,23 @@ def read_cells(
         # pandas would take some names for numbers, and the name "nan" for nothing.
         table = pd.read_csv(path, dtype=dict(columns), keep_default_na=False, na_values=numbers)
     except ValueError as error:
-        if found := _first_wrong_cell(path, columns):
-            raise damaged_cell(path, *found) from error
+        wrong = _first_wrong_cell(path, columns)
+        if wrong:
+            raise damaged_cell(path, *wrong) from error
         raise DamagedFileError(f"{path}: {content} cannot be read: {error}.\n{hint}") from error
-    if missing := [column for column in columns if column not in table]:
+    missing = [column for column in columns if column not in table]
+    if missing:
         needed = f"{content} has {', '.join(columns)}"
         raise DamagedFileError(f"{path}: missing column {', '.join(missing)}; {needed}.\n{hint}")
     if not isinstance(table.index, pd.RangeIndex):
         raise DamagedFileError(f"{path}: lines have more cells than columns.\n{hint}")
     absent = table[list(columns if filled is None else filled)].isna()
-    if (lines := absent.any(axis=1)).any():
+    lines = absent.any(axis=1)
+    if lines.any():
         row = int(lines.argmax())
         raise damaged_cell(path, row, absent.loc[row].idxmax(), "nothing", "a value")
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
         if file.read() != b"\n":
             raise DamagedFileError(f"{path}:{len(table) + 1}: the line has no end.\n{hint}")
@@ -183,8 +190,11 @@ def _first_wrong_cell(
     for column, kind in columns.items():
         if kind in (int, float) and column in table:
             numbers = pd.to_numeric(table[column], errors="coerce")
-            wrong = numbers.isna() if kind is float else numbers.isna() | (numbers % 1 != 0)
-            found += [(int(wrong.argmax()), column)] if wrong.any() else []
+            wrong = numbers.isna()
+            if kind is int:
+                wrong |= numbers % 1 != 0
+            if wrong.any():
+                found.append((int(wrong.argmax()), column))
     if not found:
         return None
     row, column = min(found)
@@ -197,17 +207,21 @@ def _check_columns(path: Path, table: pd.DataFrame, columns: Mapping[str, type])
     kinds = next((table[key] for key in ("metric", "quantity") if key in columns), None)
     for column, kind in columns.items():
         cells = table[column]
-        if column in WORDS and not (known := cells.isin(WORDS[column])).all():
-            row = int(known.argmin())
-            raise damaged_cell(path, row, column, repr(cells[row]), f"one of {WORDS[column]}")
+        if column in WORDS:
+            known = cells.isin(WORDS[column])
+            if not known.all():
+                row = int(known.argmin())
+                raise damaged_cell(path, row, column, repr(cells[row]), f"one of {WORDS[column]}")
         if kind not in (int, float):
             continue
-        least, most = UNITS.get(column, (0 if kind is int else -math.inf, math.inf))
         if column == "value" and kinds is not None:
-            each = kinds.map(lambda name: UNITS.get(name, (-math.inf, math.inf)))
-            least, most = (each.str[side].to_numpy(dtype=float) for side in (0, 1))
+            of_rows = kinds.map(lambda name: UNITS.get(name, UNBOUNDED))
+            least = of_rows.str[0].to_numpy(dtype=float)
+            most = of_rows.str[1].to_numpy(dtype=float)
         elif column == "value":
             least, most = UNITS["drift/pi_0"]  # drift_over_steps
+        else:
+            least, most = UNITS.get(column, COUNTED if kind is int else UNBOUNDED)
         check_bounds(path, column, cells, least, most)
 
 
@@ -233,7 +247,8 @@ def check_bounds(
     good |= np.isnan(values) & empty
     if not good.all():
         row = int(np.argmin(good))
-        low, high = (np.broadcast_to(bound, values.shape)[row] for bound in (least, most))
+        low = np.broadcast_to(least, values.shape)[row]
+        high = np.broadcast_to(most, values.shape)[row]
         raise damaged_cell(path, row, column, cells.iloc[row], f"a number from {low:g} to {high:g}")
 
 
@@ -241,7 +256,8 @@ def _check_runs(path: Path, table: pd.DataFrame, keys: Sequence[str]) -> None:
     """Check that all variants of a model have the same seeds, and all its runs the same scores."""
     seeds = table.groupby(["model", "variant"])["seed"].agg(lambda of_variant: set(of_variant))
     for (model, variant), of_variant in seeds.items():
-        if missing := sorted(set().union(*seeds[model]) - of_variant):
+        missing = sorted(set().union(*seeds[model]) - of_variant)
+        if missing:
             raise DamagedFileError(
                 f"{path}: {variant} on {model} has no row of seed {', '.join(map(str, missing))};"
                 f" expected rows of each seed that other variants have.\n{remake_hint(path)}"
@@ -250,7 +266,8 @@ def _check_runs(path: Path, table: pd.DataFrame, keys: Sequence[str]) -> None:
         return
     numbers = table.groupby(["model", "variant", "seed"]).size()
     for (model, variant, seed), count in numbers.items():
-        if count != (most := numbers[model].max()):
+        most = numbers[model].max()
+        if count != most:
             raise DamagedFileError(
                 f"{path}: {variant} on {model}, seed {seed}, has {count} rows; expected {most},"
                 f" as other runs have.\n{remake_hint(path)}"
