@@ -64,25 +64,36 @@ def estimate(comparison: Comparison, evidence: Evidence, models: Sequence[str]) 
         MissingDataError: The study lacks a quantity.
     """
     comparison, candidates = _with_the_strongest(comparison, evidence, models)
-    terms = {
-        model: [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
-        for model in models
-    }
-    sums = [total for model in models for total in _paired_sums(terms[model], evidence, model)]
+    terms = {model: _terms(comparison, evidence, model) for model in models}
+    sums: list[tuple[pd.Series, pd.Series]] = []
+    counts = [0] * len(comparison.sides)
+    for model, of_model in terms.items():
+        sums += _paired_sums(of_model, evidence, model)
+        for side in range(len(comparison.sides)):
+            _, _, values = of_model[side]
+            counts[side] += len(values)
     # On one judged model each sum is a sample of its own: a ladder's sizes are independent.
-    samples = [[each] for each in sums] if len(models) == 1 else [sums]
-    units = [base_model_values(sample) for sample in samples]
-    sides = range(len(comparison.sides))
-    counts = [sum(len(of_model[side][2]) for of_model in terms.values()) for side in sides]
+    samples = [[total] for total in sums] if len(models) == 1 else [sums]
+    of_a, *of_b = counts
     return Estimate(
         comparison,
-        # What is left of equal numbers, once one is taken from the other, is no spread.
-        [Group.of(values.where(values.abs() >= 1e-12, 0.0)) for values in units],
+        [_group(sample) for sample in samples],
         candidates,
-        n_a=counts[0],
-        n_b=sum(counts[1:]),
+        n_a=of_a,
+        n_b=sum(of_b),
         paper_effect=_published_effect(comparison, models),
     )
+
+
+def _terms(comparison: Comparison, evidence: Evidence, model: str) -> Terms:
+    return [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
+
+
+def _group(sample: Sequence[tuple[pd.Series, pd.Series]]) -> Group:
+    """The group of a sample's base models."""
+    values = base_model_values(sample)
+    # What is left of equal numbers, once one is taken from the other, is no spread.
+    return Group.of(values.where(values.abs() >= 1e-12, 0.0))
 
 
 def _with_the_strongest(
@@ -97,9 +108,11 @@ def _with_the_strongest(
         scores = [evidence.scores_of(model, variant, OOD_AVERAGE, "avg@k") for model in models]
         return float(np.mean([of_model.mean() for of_model in scores]))
 
-    if missing := [v for v in b.run.among if math.isnan(strength(v))]:
+    strengths = {variant: strength(variant) for variant in b.run.among}
+    missing = [variant for variant, mean in strengths.items() if math.isnan(mean)]
+    if missing:
         raise MissingDataError(", ".join(missing))
-    best = max(b.run.among, key=strength)
+    best = max(strengths, key=strengths.__getitem__)
     named = replace(b, run=replace(b.run, variant=best, name=best, parameter=None))
     return replace(comparison, b=named), len(b.run.among)
 
