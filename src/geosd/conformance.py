@@ -64,7 +64,38 @@ def check(
     data = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
     if name not in data["losses"]:
         raise ValueError(f"no loss {name!r}.\nHint: there are {', '.join(data['losses'])}.")
-    known, named = {*INPUTS, *data["losses"][name]["settings"]}, set()
+    settings = data["losses"][name]["settings"]
+    named = _named_parameters(loss, name, settings)
+    rows = []
+    for case in data["cases"]:
+        state = data["states"][case["state"]]
+        needed = set(case["settings"])
+        vocabulary = len(state["student"][0][0])
+        if state["top_k"] != vocabulary:
+            needed.add("top_k")
+        if case["loss"] != name or case["state"] in leave_out or not needed <= named:
+            continue
+        given = state | settings | case["settings"]
+        given["mask"] = torch.tensor(state["mask"]) > 0
+        given["tokens"] = torch.tensor(state["tokens"])
+        for model in MODELS:
+            logits = torch.tensor(_numbers(state[model]), dtype=getattr(torch, dtype))
+            given[model] = logits.requires_grad_(model == "student" or not detached)
+        arguments = {each: given[each] for each in named}
+        if arrays == "numpy":
+            for each in named & {*INPUTS} - {"top_k"}:
+                arguments[each] = given[each].detach().numpy()
+        returned = loss(**arguments)
+        rows.append(_judged(case, state, TOLERANCE[dtype], *_both(returned, given)))
+    if any(row.faults for row in rows):
+        raise AssertionError(f"{name} is not what its formula says.\n{table(rows)}")
+    return rows
+
+
+def _named_parameters(loss: Callable[..., Any], name: str, settings: Collection[str]) -> set[str]:
+    """Which inputs and settings a loss takes; ValueError if it needs anything else."""
+    known = {*INPUTS, *settings}
+    named = set()
     for parameter in inspect.signature(loss).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             named |= known - {*INPUTS}
@@ -75,27 +106,7 @@ def check(
                 f"nothing fills the parameter {parameter.name!r} of the loss.\nHint: for {name} the"
                 f" names are {', '.join(sorted(known))}; a lambda may rename them."
             )
-    rows = []
-    for case in data["cases"]:
-        state = data["states"][case["state"]]
-        whole = state["top_k"] == len(state["student"][0][0])
-        needed = {*case["settings"]} | (set() if whole else {"top_k"})
-        if case["loss"] != name or case["state"] in leave_out or not needed <= named:
-            continue
-        given = state | data["losses"][name]["settings"] | case["settings"]
-        for model in MODELS:
-            logits = torch.tensor(_numbers(state[model]), dtype=getattr(torch, dtype))
-            given[model] = logits.requires_grad_(model == "student" or not detached)
-        given |= {"mask": torch.tensor(state["mask"]) > 0, "tokens": torch.tensor(state["tokens"])}
-        arguments = {each: given[each] for each in named}
-        if arrays == "numpy":
-            for each in named & {*INPUTS} - {"top_k"}:
-                arguments[each] = given[each].detach().numpy()
-        returned = loss(**arguments)
-        rows.append(_judged(case, state, TOLERANCE[dtype], *_both(returned, given)))
-    if any(row.faults for row in rows):
-        raise AssertionError(f"{name} is not what its formula says.\n{table(rows)}")
-    return rows
+    return named
 
 
 def _both(returned: Any, given: dict[str, Any]) -> tuple[Tensor, Tensor, list[str]]:
@@ -108,9 +119,13 @@ def _both(returned: Any, given: dict[str, Any]) -> tuple[Tensor, Tensor, list[st
         if value.requires_grad:
             value.backward()
         gradient = torch.zeros(()) if given["student"].grad is None else given["student"].grad
-    leaks = [m for m in MODELS[1:] if given[m].grad is not None and given[m].grad.any()]
-    both = (torch.as_tensor(each).detach().double() for each in (value, gradient))
-    return *both, [f"the gradient flows into the {model}" for model in leaks]
+    faults = []
+    for model in MODELS[1:]:
+        reached = given[model].grad
+        if reached is not None and reached.any():
+            faults.append(f"the gradient flows into the {model}")
+    value = torch.as_tensor(value).detach().double()
+    return value, torch.as_tensor(gradient).detach().double(), faults
 
 
 def _judged(

@@ -36,13 +36,23 @@ class Bounds:
 
     def __contains__(self, value: float) -> bool:
         """Whether a number is within the limits; nan never is."""
-        within = (getattr(operator, key)(value, limit) for key, limit in self._limits().items())
-        return not math.isnan(value) and all(within)
+        for key, limit in self._limits().items():
+            holds = getattr(operator, key)
+            if not holds(value, limit):
+                return False
+        return not math.isnan(value)
 
     def __str__(self) -> str:
         """The interval, as (0, 1]."""
-        low = f"({-math.inf if self.gt is None else self.gt}" if self.ge is None else f"[{self.ge}"
-        high = f"{math.inf if self.lt is None else self.lt})" if self.le is None else f"{self.le}]"
+        low, high = "(-inf", "inf)"
+        if self.ge is not None:
+            low = f"[{self.ge}"
+        elif self.gt is not None:
+            low = f"({self.gt}"
+        if self.le is not None:
+            high = f"{self.le}]"
+        elif self.lt is not None:
+            high = f"{self.lt})"
         return f"{low}, {high}"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
@@ -130,7 +140,8 @@ def check(objective: Any) -> None:
     values = {field.name: getattr(objective, field.name) for field in dataclasses.fields(cls)}
     for field in dataclasses.fields(cls):
         one = Hyperparameter(field.name, annotations[field.name], field.default, "")
-        if problem := one.refusal(values[field.name]) or one.conflict(values):
+        problem = one.refusal(values[field.name]) or one.conflict(values)
+        if problem:
             raise ValueError(
                 f"{cls.__module__.rpartition('.')[2]}.{field.name} is {values[field.name]!r};"
                 f" {problem}.\nHint: {_meaning(cls, field.name)}"
@@ -184,9 +195,11 @@ def _class_value(classes: Mapping[str, ast.ClassDef], name: str, attribute: str)
 
 def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> dict[str, Hyperparameter]:
     """The fields of a class, those of its bases first."""
-    node, fields = classes[name], {}
+    node = classes[name]
+    fields = {}
     for base in map(ast.unparse, node.bases):
-        fields.update(_fields(classes, base) if base in classes else {})
+        if base in classes:
+            fields |= _fields(classes, base)
     for line, after in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(line, ast.AnnAssign) and "ClassVar" not in ast.unparse(line.annotation):
             key = ast.unparse(line.target)
