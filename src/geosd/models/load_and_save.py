@@ -29,6 +29,7 @@ from geosd.models.checkpoint_checks import (
     refuse_unbounded_tokenizer,
 )
 from geosd.models.precision import cast_parameters
+from geosd.problems.encoding import end_tokens
 
 # A bar for each of a folder's few small files would bury the bars that say something in the log.
 logging.disable_progress_bar()
@@ -187,9 +188,10 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
         generation = GenerationConfig.from_model_config(config)
         if (folder / "generation_config.json").exists():
             generation = GenerationConfig.from_pretrained(folder, local_files_only=True)
-        rows, ends = config.get_text_config().vocab_size, generation.eos_token_id
-    ends = ends if isinstance(ends, list | tuple) else [] if ends is None else [ends]
-    for name, number in [*tokenizer.get_vocab().items(), *(("eos_token_id", end) for end in ends)]:
+        rows = config.get_text_config().vocab_size
+    named = list(tokenizer.get_vocab().items())
+    named += [("eos_token_id", end) for end in end_tokens(generation)]
+    for name, number in named:
         if type(number) is not int or not 0 <= number < rows:
             raise CheckpointError(
                 f"{folder}: {name!r} has the token id {number!r}; allowed are integers from 0 to"

@@ -33,6 +33,14 @@ class PromptFormat(Protocol):
         """The part of a solution that the teacher's prompt reveals: see `revealed_parts`."""
 
 
+def end_tokens(generation: GenerationConfig) -> list[int]:
+    """The tokens that end a response by a model's generation configuration, which may name none."""
+    ends = generation.eos_token_id
+    if ends is None:
+        return []
+    return list(ends) if isinstance(ends, list | tuple) else [ends]
+
+
 def revealed_parts(parts: int, fraction: float) -> int:
     """How many parts of a solution a prompt format reveals: its first steps or sentences.
 
@@ -84,9 +92,9 @@ class Encoding:
         self._encoder = TextEncoder(tokenizer)
         self.prompts = prompts
         self.teacher_prompts = teacher_prompts or prompts
-        stops = generation.eos_token_id if generation is not None else None
-        stops = stops if isinstance(stops, list | tuple) else () if stops is None else (stops,)
-        ends = dict.fromkeys((tokenizer.eos_token_id, *stops, *getattr(prompts, "turn_ends", ())))
+        stops = [] if generation is None else end_tokens(generation)
+        turn_ends = getattr(prompts, "turn_ends", ())
+        ends = dict.fromkeys([tokenizer.eos_token_id, *stops, *turn_ends])
         self.end_ids = tuple(end for end in ends if end is not None)
         """Tokens that end a response; the first is what a response is given to end with."""
         # Where the end of a thought is a special token, the text of a response cannot show it.
