@@ -62,33 +62,37 @@ class BlockFactors:
         self.counts = dict.fromkeys(dims, 0)  # positions in the sums of this step
         self.updates = dict.fromkeys(dims, 0)  # steps in the average, for the bias correction
         # Where a factor's blocks lie: in the stacks of all blocks, and in those of the owned ones.
-        self._places: dict[str, list[Place]] = {}
-        self._owned_places: dict[str, list[Place]] = {}
+        self._places: dict[str, list[Place]] = {name: [] for name in dims}
+        self._owned_places: dict[str, list[Place]] = {name: [] for name in dims}
         factor_of: dict[Key, list[int]] = {}
         owned: dict[Key, list[int]] = {}
         for number, (name, dim) in enumerate(self.dims.items()):
-            self._places[name], self._owned_places[name] = [], []
             span = self.span(dim)
             for block_range in partition(dim, blocks):
                 key = (str(devices[name]), block_range.size)
-                stack, own = factor_of.setdefault(key, []), owned.setdefault(key, [])
-                first, here = blocks_starting_in(block_range, span)
+                stack = factor_of.setdefault(key, [])
+                own = owned.setdefault(key, [])
                 self._places[name].append((block_range, key, len(stack)))
+                before, here = blocks_starting_in(block_range, span)
                 if here.count:
                     self._owned_places[name].append((here, key, len(own)))
-                own.extend(range(len(stack) + first, len(stack) + first + here.count))
+                first = len(stack) + before
+                own.extend(range(first, first + here.count))
                 stack.extend([number] * block_range.count)
-        self._sum, self._average, self._inverse = {}, {}, {}
-        self._owner, self._owned = {}, {}
+        self._sum: dict[Key, Tensor] = {}
+        self._average: dict[Key, Tensor] = {}
+        self._inverse: dict[Key, Tensor] = {}
+        self._owner: dict[Key, Tensor] = {}
+        self._owned: dict[Key, Tensor | slice] = {}
         for key, numbers in factor_of.items():
             device, size = key
-            own = torch.tensor(owned[key], dtype=torch.long, device=device)
-            self._owned[key] = slice(None) if len(own) == len(numbers) else own
-            self._owner[key] = torch.tensor(numbers, device=device)[own]
+            own_m = torch.tensor(owned[key], dtype=torch.long, device=device)
+            self._owned[key] = slice(None) if len(own_m) == len(numbers) else own_m
+            self._owner[key] = torch.tensor(numbers, device=device)[own_m]
             zeros = torch.zeros(len(numbers), size, size, dtype=self.compute, device=device)
             self._sum[key] = zeros
-            self._average[key] = torch.zeros_like(zeros[: len(own)], dtype=storage)
-            self._inverse[key] = torch.zeros_like(zeros[: len(own)], dtype=storage)
+            self._average[key] = torch.zeros_like(zeros[: len(own_m)], dtype=storage)
+            self._inverse[key] = torch.zeros_like(zeros[: len(own_m)], dtype=storage)
 
     def span(self, dim: int) -> tuple[int, int]:
         """The share [start, stop) of a factor's dimensions whose blocks this rank owns."""
@@ -128,14 +132,19 @@ class BlockFactors:
                 are left as they were.
         """
         self._check_finite()
-        in_float64, seen = 0, {name for name, count in self.counts.items() if count}
+        in_float64 = 0
+        seen = {name for name, count in self.counts.items() if count}
         keep = [decay if name in seen else 1.0 for name in self.dims]
         gain = [(1 - decay) / max(self.counts[name], 1) for name in self.dims]
         updates = {name: count + (name in seen) for name, count in self.updates.items()}
         if shift is not None:
             # Before the averages change, or a block without an inverse would stay in them.
             scale = _bias_corrections(updates, decay)
-            device, invert = self.sums()[0].device, lambda: self._invert(keep, gain, scale, shift)
+            device = self.sums()[0].device
+
+            def invert() -> int:
+                return self._invert(keep, gain, scale, shift)
+
             in_float64 = sum_on_all_ranks(invert, self.group, device)
         for key, average in self._average.items():
             for part, new in self._folded(key, keep, gain):
@@ -149,11 +158,14 @@ class BlockFactors:
         self, key: Key, keep: list[float], gain: list[float]
     ) -> Iterator[tuple[slice, Tensor]]:
         """The averages of a stack with this step's sums, chunk by chunk."""
-        keep_M, gain_M = self._per_block(key, keep), self._per_block(key, gain)
-        sum_mbb, average = self._sum[key][self._owned[key]], self._average[key]
-        for part in _chunks(average):
-            new = average[part].to(self.compute) * keep_M[part]
-            yield part, new.addcmul_(sum_mbb[part], gain_M[part]).to(average.dtype)
+        keep_m = self._per_block(key, keep)
+        gain_m = self._per_block(key, gain)
+        sum_mbb = self._sum[key][self._owned[key]]
+        average_mbb = self._average[key]
+        for part in _chunks(average_mbb):
+            new = average_mbb[part].to(self.compute) * keep_m[part]
+            new.addcmul_(sum_mbb[part], gain_m[part])
+            yield part, new.to(average_mbb.dtype)
 
     def _invert(
         self, keep: list[float], gain: list[float], scale: list[float], shift: float
@@ -268,13 +280,14 @@ class BlockFactors:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state`, bit for bit; ValueError if it is of other factors or settings."""
-        saved, own = (state["dims"], state["blocks"]), (self.dims, self.blocks)
-        if saved != own:
-            differing = sorted(set(saved[0].items()) ^ set(own[0].items()))
+        dims, blocks = state["dims"], state["blocks"]
+        if (dims, blocks) != (self.dims, self.blocks):
+            differing = sorted(set(dims.items()) ^ set(self.dims.items()))
             raise ValueError(
-                f"the K-FAC state was saved with blocks={saved[1]}, this one has blocks={own[1]};"
-                f" differing factors: {differing[:4] or 'none'}.\nHint: resume with the model and"
-                " the settings that wrote the state, or begin anew without it."
+                f"the K-FAC state was saved with blocks={blocks}, this one has"
+                f" blocks={self.blocks}; differing factors: {differing[:4] or 'none'}.\nHint:"
+                " resume with the model and the settings that wrote the state, or begin anew"
+                " without it."
             )
         for store, key in ((self._average, "averages"), (self._inverse, "inverses")):
             for (stack, own), saved in zip(store.items(), state[key], strict=True):
@@ -288,7 +301,8 @@ class BlockFactors:
         pending = state["sums"] or [torch.zeros(())] * len(self._sum)
         for own, saved in zip(self._sum.values(), pending, strict=True):
             own.copy_(saved)
-        self.counts, self.updates = dict(state["counts"]), dict(state["updates"])
+        self.counts = dict(state["counts"])
+        self.updates = dict(state["updates"])
 
     def _per_block(self, key: Key, values: list[float]) -> Tensor:
         owner = self._owner[key]
