@@ -139,7 +139,8 @@ def _checked_files(packed: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     if twice:
         raise ValueError(f"{_shown(twice[0])} is in it twice")
     for entry in entries:
-        if problem := _problem_of(entry):
+        problem = _problem_of(entry)
+        if problem:
             raise ValueError(f"{_shown(entry.filename)} {problem}")
     return {entry.filename: entry for entry in entries if not entry.is_dir()}
 
@@ -190,7 +191,8 @@ def _listed_files(entities: Mapping[str, Mapping[str, Any]]) -> dict[str, Mappin
     if len(names) != len(set(names)):
         raise ValueError("a file is twice on its list of parts")
     described = {name for name, entity in entities.items() if entity.get("@type") == "File"}
-    if others := sorted(described ^ set(names)):
+    others = sorted(described ^ set(names))
+    if others:
         raise ValueError(f"{_shown(others[0])} is described and no part of it, or the reverse")
     return {name: entities[name] for name in names}
 
@@ -198,9 +200,11 @@ def _listed_files(entities: Mapping[str, Mapping[str, Any]]) -> dict[str, Mappin
 def _compare(files: Mapping[str, zipfile.ZipInfo], listed: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse files that are in the zip and not listed, or the reverse, or of another size."""
     there = files.keys() - {METADATA}
-    if unlisted := sorted(there - listed.keys()):
+    unlisted = sorted(there - listed.keys())
+    if unlisted:
         raise ValueError(f"{_shown(unlisted[0])} is in it, and not on its list of parts")
-    if absent := sorted(listed.keys() - there):
+    absent = sorted(listed.keys() - there)
+    if absent:
         raise ValueError(f"{_shown(absent[0])} is on its list of parts, and not in it")
     for name, entity in listed.items():
         if str(files[name].file_size) != entity["contentSize"]:
@@ -218,7 +222,8 @@ def _check_sizes(files: Mapping[str, zipfile.ZipInfo], crate: Path, folder: Path
             f"its files are more than {LARGEST_RATIO} times as large as it is"
             f" ({total / 1e6:.0f} MB in {packed / 1e6:.1f} MB)"
         )
-    if total > (free := shutil.disk_usage(folder).free):
+    free = shutil.disk_usage(folder).free
+    if total > free:
         raise ValueError(f"its files need {total / 1e9:.1f} GB, and {folder} has {free / 1e9:.1f}")
 
 

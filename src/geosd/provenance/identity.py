@@ -9,8 +9,11 @@ from typing import Any
 def identity_digests(identity: Any) -> dict[str, str]:
     """The SHA-256 of each named part of an identity; anything but a mapping is one part."""
     parts = identity if isinstance(identity, Mapping) else {"identity": identity}
-    texts = {name: json.dumps(parts[name], sort_keys=True, default=str) for name in parts}
-    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    digests = {}
+    for name, part in parts.items():
+        text = json.dumps(part, sort_keys=True, default=str)
+        digests[name] = hashlib.sha256(text.encode()).hexdigest()
+    return digests
 
 
 def differing_parts(digests: Mapping[str, str], others: Mapping[str, str]) -> str:

@@ -88,7 +88,8 @@ def proving_manifest(file: Path) -> tuple[Path, str] | None:
 
 def listed_hash(file: Path) -> str | None:
     """The SHA-256 of a file by the manifest of the step that made it, where a manifest lists it."""
-    if (manifest := proving_manifest(file)) is None:
+    manifest = proving_manifest(file)
+    if manifest is None:
         return None
     folder, name = manifest
     return read_manifest(folder, name)["outputs"].get(file.relative_to(folder).as_posix())

@@ -103,16 +103,20 @@ def _sources(
 ) -> set[Path]:
     """The results that a result was made from: that which lists an input, or holds it."""
     found = set()
-    for path in map(Path, (manifest or {"inputs": ()})["inputs"]):
-        folders = (each for each in (path, *path.parents) if each in results)
-        if (source := makers.get(path) or next(folders, None)) is not None:
-            found.add(source)
+    inputs = manifest["inputs"] if manifest else ()
+    for path in map(Path, inputs):
+        holders = [folder for folder in (path, *path.parents) if folder in results]
+        if path in makers:
+            found.add(makers[path])
+        elif holders:
+            found.add(holders[0])
     return found
 
 
 def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]:
     for name, listed in recorded.items():
-        if (found := hashed(str(name))) is None:
+        found = hashed(str(name))
+        if found is None:
             yield f"{kind} {name} is not here"
         elif found != listed:
             yield f"{kind} {name} has changed"
@@ -120,9 +124,12 @@ def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]
 
 def changed_settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Each setting that is not the recorded one, in words."""
-    before, after = dict(dotted_items(recorded)), dict(dotted_items(json.loads(json.dumps(now))))
+    before = dict(dotted_items(recorded))
+    as_recorded = json.loads(json.dumps(now))
+    after = dict(dotted_items(as_recorded))
     for key in sorted(before.keys() | after.keys()):
-        old, new = before.get(key, ABSENT), after.get(key, ABSENT)
+        old = before.get(key, ABSENT)
+        new = after.get(key, ABSENT)
         if old != new:
             yield f"parameter {key} was {old}, is {new}"
 
@@ -146,16 +153,19 @@ def accept(manifest: dict[str, Any], now: Mapping[str, str], date: str) -> bool:
     before = recorded_code(manifest)
     if before in (None, now):
         return False
-    names = sorted(before.keys() | now.keys())
-    pairs = {name: [before.get(name, ABSENT), now.get(name, ABSENT)] for name in names}
-    changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    changed = {}
+    for name in sorted(before.keys() | now.keys()):
+        old, new = before.get(name, ABSENT), now.get(name, ABSENT)
+        if old != new:
+            changed[name] = [old, new]
     record = {"date": date, "before": digest(before), "after": digest(now), "files": changed}
     manifest["accepted"] = [*manifest.get("accepted", ()), record]
     return True
 
 
 def _code(manifest: Mapping[str, Any], now: Mapping[str, str]) -> Iterator[str]:
-    if (recorded := recorded_code(manifest)) is None:
+    recorded = recorded_code(manifest)
+    if recorded is None:
         yield "its manifest does not say what the code meant that made it"
         return
     for name in sorted(recorded.keys() | now.keys()):

@@ -46,21 +46,31 @@ def collect_records(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[st
     DVC keeps what is `tracked`. The few other files, pages of the report, are kept as text; of
     removed weights the record alone.
     """
-    outputs, in_dvc = {}, set(tracked)
-    for path in sorted(p for folder in folders for p in folder.rglob("*") if p.is_file()):
+    folders = list(folders)
+    in_dvc = set(tracked)
+    paths: list[Path] = []
+    notes: list[Path] = []
+    for folder in folders:
+        paths += [path for path in folder.rglob("*") if path.is_file()]
+        notes += folder.glob("removed/**/*.json")
+    outputs: dict[str, Any] = {}
+    for path in sorted(paths):
         record = record_path(str(path))
-        if record.exists():
-            outputs[str(path)] = {
-                "sha256": sha256(path),
-                "time_ns": path.stat().st_mtime_ns,
-                "record": json.loads(record.read_text()),
-            }
-            if not in_dvc & {path, *path.parents}:
-                outputs[str(path)]["text"] = path.read_text(encoding="utf-8")
+        if not record.exists():
+            continue
+        output = {
+            "sha256": sha256(path),
+            "time_ns": path.stat().st_mtime_ns,
+            "record": json.loads(record.read_text()),
+        }
+        if not in_dvc & {path, *path.parents}:
+            output["text"] = path.read_text(encoding="utf-8")
+        outputs[str(path)] = output
     # Snakemake also asks for the records of what the rule remove_weights has removed.
-    for path in (path for folder in folders for path in folder.glob("removed/**/*.json")):
+    for path in notes:
         note = json.loads(path.read_text())
-        name, record = note["weights"], record_path(note["weights"])
+        name = note["weights"]
+        record = record_path(name)
         if note["removed"] and record.exists() and not Path(name).exists():
             outputs[name] = {"sha256": None, "record": json.loads(record.read_text())}
     return outputs
@@ -85,7 +95,8 @@ def install_records(
     others: list[str] = []
     made_otherwise = set()
     for name, recorded in outputs.items():
-        path, record = Path(name), json.dumps(recorded["record"])
+        path = Path(name)
+        record = json.dumps(recorded["record"])
         if recorded["sha256"] is None:  # removed on purpose
             _write(record_path(name), record)
             continue
