@@ -95,7 +95,8 @@ def step_seconds(
         return 0.0, update
     # A step waits for its longest response; the rollouts of a step fit beside the anchor.
     rollouts = SamplingWorkload(training.update.sequences, training.cap)
-    gpus, longest = request.inference or request.trainers, replace(assumed, length=1.0)
+    gpus = request.inference or request.trainers
+    longest = replace(assumed, length=1.0)
     return decoding_seconds(model, rollouts, gpus, longest), update
 
 
@@ -104,16 +105,17 @@ def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | N
 
     None of rules that ask for no GPU, or that take minutes (states, alignment).
     """
-    if not (request := work.gpu_requests[rule]).gpus:
+    request = work.gpu_requests[rule]
+    if not request.gpus:
         return None
     model = architecture(work.model)
     sampled = {"pool": work.pool, "evaluate": work.evaluation, "evaluate_pi_0": work.evaluation}
     if rule == "train":
-        steps = [
-            training.steps * sum(step_seconds(model, training, request, assumed))
-            for training in work.trainings.values()
-        ]
-        return fmean(steps) / HOUR
+        seconds = []
+        for training in work.trainings.values():
+            sampling, update = step_seconds(model, training, request, assumed)
+            seconds.append(training.steps * (sampling + update))
+        return fmean(seconds) / HOUR
     if rule in sampled:
         return decoding_seconds(model, sampled[rule], request.gpus, assumed) / HOUR
     return None
@@ -149,7 +151,8 @@ def plan_rows(
     """The plan of a model, rule by rule, from jobs that are to run and hours of finished ones."""
     rows = []
     for rule, to_run in jobs.items():
-        gpus, hours = work.gpu_requests[rule].gpus, measured.get(rule, ())
+        gpus = work.gpu_requests[rule].gpus
+        hours = measured.get(rule, ())
         mean = fmean(hours) if hours else None
         reckoned = job_hours(work, rule, assumed)
         rows.append(PlanRow(work.model, rule, to_run, gpus, reckoned, len(hours), mean))

@@ -42,20 +42,22 @@ def start_times(tasks: Sequence[Task], bounds: Bounds) -> list[float]:
         for need in set(task.needs):
             readers[need].append(index)
     ready = sorted((-task.priority, i) for i, task in enumerate(tasks) if not missing[i])
-    starts, now, running = [-1.0] * len(tasks), 0.0, list[tuple[float, int]]()
+    starts = [-1.0] * len(tasks)
+    now = 0.0
+    running: list[tuple[float, int]] = []  # a heap of ends
     free = dict(bounds)
     while ready or running:
         waiting = []
-        for entry in ready:
-            task = tasks[entry[1]]
+        for priority, index in ready:
+            task = tasks[index]
             bounded = {name: n for name, n in task.uses.items() if name in free}
             if any(n > free[name] for name, n in bounded.items()):
-                waiting.append(entry)
+                waiting.append((priority, index))
                 continue
             for name, n in bounded.items():
                 free[name] -= n
-            starts[entry[1]] = now
-            heapq.heappush(running, (now + task.seconds, entry[1]))
+            starts[index] = now
+            heapq.heappush(running, (now + task.seconds, index))
         ready = waiting
         if not running:
             break
@@ -84,6 +86,7 @@ def most_in_use(tasks: Sequence[Task], starts: Sequence[float], resource: str) -
     """The most of a resource that is in use at once."""
     changes = []
     for at, task in zip(starts, tasks, strict=True):
-        if task.seconds and (n := task.uses.get(resource, 0)):
+        n = task.uses.get(resource, 0)
+        if task.seconds and n:
             changes += [(at, n), (at + task.seconds, -n)]
     return max(accumulate(n for _, n in sorted(changes)), default=0)
