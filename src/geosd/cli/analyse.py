@@ -25,8 +25,10 @@ def main(study: str, runs: Path, out: Path, params: Path = Path("params.yaml")) 
     settings = job.settings
     index = prove([runs])
     rows = {Run(row.model, row.variant, row.seed, row.draw): row for row in read_index(runs)}
-    expected = set(product(*map(settings.get, ("models", "methods", "seeds"))))
-    if other := expected ^ {(run.model, run.variant, run.seed) for run in rows}:
+    expected = set(product(settings["models"], settings["methods"], settings["seeds"]))
+    found = {(run.model, run.variant, run.seed) for run in rows}
+    other = expected ^ found
+    if other:
         raise DamagedFileError(
             f"{runs}: run {min(other)} is missing, or is none of the study's; expected are the runs"
             f" of models, methods and seeds of study {study}.\n{remake_hint(runs)}"

@@ -14,11 +14,13 @@ from geosd.prerequisites.checks import locked_versions
 def main(study: str, locks: Path = Path("envs")) -> None:
     """Print the extras of geosd that a study needs, each with a lock of its own."""
     resolved = resolve(load("params.yaml"), study)
-    checkpoints = [resolved.section("base", model)["checkpoint"] for model in resolved.models]
-    carriers = {canonicalize_name(c["package"]) for c in checkpoints if c and c.get("package")}
-    trainings = (resolved.training(m, v) for m in resolved.models for v in resolved.trained)
-    if any(training.get("lora") for training in trainings):
-        carriers.add("peft")
+    carriers: set[str] = set()
+    for model in resolved.models:
+        checkpoint = resolved.section("base", model)["checkpoint"]
+        if checkpoint and checkpoint.get("package"):
+            carriers.add(canonicalize_name(checkpoint["package"]))
+        if any(resolved.training(model, variant).get("lora") for variant in resolved.trained):
+            carriers.add("peft")
     for extra in importlib.metadata.metadata("geosd").get_all("Provides-Extra", []):
         lock = locks / f"{extra}.txt"
         if lock.exists() and carriers & locked_versions(lock).keys():
@@ -31,9 +33,13 @@ def required_packages(extras: Collection[str], requirements: Collection[str]) ->
     `requirements` is what `importlib.metadata.requires("geosd")` returns.
     """
     names = set()
-    for each in map(Requirement, requirements):
-        if any(not each.marker or each.marker.evaluate({"extra": extra}) for extra in extras):
-            name = canonicalize_name(each.name)
-            inner = required_packages(each.extras, requirements) if name == "geosd" else {name}
-            names |= inner
+    for requirement in map(Requirement, requirements):
+        marker = requirement.marker
+        if not any(marker is None or marker.evaluate({"extra": extra}) for extra in extras):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name == "geosd":
+            names |= required_packages(requirement.extras, requirements)
+        else:
+            names.add(name)
     return names

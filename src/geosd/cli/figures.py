@@ -51,7 +51,13 @@ def _modified(study: str) -> dict[Path, int]:
 def missing_tidy_files(study: str) -> list[str]:
     """The tidy files that `geosd figures` would draw a study from, and that are not there."""
     resolved = resolve(load("params.yaml"), study)
-    specs, files = output_specs(), RunFolders(resolved).tidy_files()
-    reads = {tidy for name in resolved.outputs if name in specs for tidy in specs[name].reads}
-    needed = [file for tidy in files if tidy in reads for file in files[tidy]]
-    return [file for file in needed if not Path(file).exists()]
+    specs = output_specs()
+    reads: set[str] = set()
+    for name in resolved.outputs:
+        if name in specs:
+            reads.update(specs[name].reads)
+    missing = []
+    for tidy, files in RunFolders(resolved).tidy_files().items():
+        if tidy in reads:
+            missing += [file for file in files if not Path(file).exists()]
+    return missing

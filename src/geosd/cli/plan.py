@@ -89,9 +89,11 @@ def main(
         sys.exit(str(error))
     checks = [] if model is not None else check_inputs(resolved, resolved.models)
     faults = [check for check in checks if check.state in ("missing", "note")]
-    parts = [part for part in parts if part]
-    print("\n\n".join([*parts, *([report(faults)] if faults else [])]), flush=True)
-    if subjects := missing(faults):
+    if faults:
+        parts = [*parts, report(faults)]
+    print("\n\n".join(part for part in parts if part), flush=True)
+    subjects = missing(faults)
+    if subjects:
         sys.exit(
             f"\nStudy {resolved.name} cannot run as it is: {'; '.join(subjects)}.\nHint: the lines"
             " above say what to do; `geosd doctor` looks at the rest of this machine too."
@@ -207,10 +209,13 @@ def _partitions(study: Study, site: slurm.Site) -> str:
     """Whether each job fits a partition of the site, in words."""
     requests = slurm_requests(study, study.models, site.max_minutes)
     checks = slurm.check_fits(requests, site, SITE)
-    if faults := [check for check in checks if check.state != "ok"]:
+    faults = [check for check in checks if check.state != "ok"]
+    if faults:
         return report(faults)
-    most = [max(getattr(one, field) for one in requests) for field in ("minutes", "mem_mb", "gpus")]
-    needs = f"{most[0] / 60:g} h, {most[1] / 1000:g} GB and {most[2]} GPUs of a node"
+    minutes = max(request.minutes for request in requests)
+    mem_mb = max(request.mem_mb for request in requests)
+    gpus = max(request.gpus for request in requests)
+    needs = f"{minutes / 60:g} h, {mem_mb / 1000:g} GB and {gpus} GPUs of a node"
     if not site.partitions:
         return f"No job asks for more than {needs}.\n{SITE} names no partition to hold that to."
     return f"No job asks for more than {needs}.\nEach fits one of {', '.join(site.partitions)}."
@@ -224,16 +229,15 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
             f"{model!r} is none of the paper's models in params.yaml. Allowed: {', '.join(known)}."
             "\nHint: without --model the plan lists every model of the study."
         )
-    work, shape = model_workload(study, model, assumed), architecture(model)
+    work = model_workload(study, model, assumed)
+    shape = architecture(model)
     request = work.gpu_requests["train"]
-    parts_of = (memory_and_disk.training_gpu_memory, memory_and_disk.inference_gpu_memory)
-    largest = max(
-        (
-            [part(shape, one, request, assumed) for part in parts_of]
-            for one in work.trainings.values()
-        ),
-        key=lambda memory: sum(map(memory_and_disk.total_bytes, memory)),
-    )
+    memories = []
+    for training in work.trainings.values():
+        of_trainer = memory_and_disk.training_gpu_memory(shape, training, request, assumed)
+        of_sampler = memory_and_disk.inference_gpu_memory(shape, training, request, assumed)
+        memories.append([of_trainer, of_sampler])
+    largest = max(memories, key=lambda both: sum(map(memory_and_disk.total_bytes, both)))
     parts = [f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion"]
     gpus = {"training": request.trainers, "inference": request.inference}
     for (role, n), parts_of_gpu in zip(gpus.items(), largest, strict=True):
@@ -252,34 +256,34 @@ def study_peaks(
     """
     # A study's early stops are links to snapshots that it has counted.
     waiting = [file for file in kept_for(study) if "/stopped_" not in file]
-    works = [
-        model_workload(study, model, assumed, sum(f"/{model}/" in file for file in waiting))
-        for model in study.models
-        if model in published_architectures()
-    ]
-    return [
-        memory_and_disk.peak_disk(works, study.overlay.keep, *one, assumed) if works else []
-        for one in bounds
-    ]
+    works = []
+    for model in study.models:
+        if model in published_architectures():
+            of_model = [file for file in waiting if f"/{model}/" in file]
+            works.append(model_workload(study, model, assumed, len(of_model)))
+    if not works:
+        return [[] for _ in bounds]
+    keep = study.overlay.keep
+    return [memory_and_disk.peak_disk(works, keep, *bound, assumed) for bound in bounds]
 
 
 def model_workload(
     study: Study, model: str, assumed: Assumptions, waiting: int = 0
 ) -> ModelWorkload:
     """What the jobs of a model do; `waiting` files of weights other studies have yet to read."""
-    pool, storage = study.section("pool", model), study.section("training", model)["storage"]
-    data, counts = study.section("data", model), job_counts(study)
+    pool = study.section("pool", model)
+    storage = study.section("training", model)["storage"]
+    data = study.section("data", model)
+    counts = job_counts(study)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
     trainings = {variant: study.training(model, variant) for variant in study.trained}
     # Variants of equal settings are one run; an early stop's weights and its snapshot of the longer
     # run are one file.
-    runs = {json.dumps(one, sort_keys=True): v for v, one in trainings.items()}
-    stops = [study.early_stops[v] for v in runs.values() if v in study.early_stops]
-    files = {
-        v: 1 + len(trainings[v]["snapshots"]) + stops.count(v)
-        for v in runs.values()
-        if v not in study.early_stops
-    }
+    by_settings = {json.dumps(one, sort_keys=True): name for name, one in trainings.items()}
+    runs = list(by_settings.values())
+    stopped = [study.early_stops[name] for name in runs if name in study.early_stops]
+    whole = [name for name in runs if name not in study.early_stops]
+    files = [1 + len(trainings[name]["snapshots"]) + stopped.count(name) for name in whole]
     resources = study.params.resources_of(model)
     jobs = {rule: resources.job(rule) for rule in (*counts, "train")}
     return ModelWorkload(
@@ -298,8 +302,8 @@ def model_workload(
         },
         stored=StoredWeights(
             {"float32": 4, "bfloat16": 2}[storage],
-            len(study.seeds) * sum(files.values()),
-            max(files.values()),
+            len(study.seeds) * sum(files),
+            max(files),
             waiting,
         ),
     )

@@ -29,27 +29,37 @@ def main(
         out: Where the table and the frontier are written, in a folder of the study's name.
     """
     resolved = resolve(load(params), study)
-    rows, name = RunFolders(resolved).rows(), resolved.name
-    done = {Run(r.model, r.variant, r.seed, r.draw): r for r in rows if _is_evaluated(r)}
+    name = resolved.name
+    rows = RunFolders(resolved).rows()
+    done = {}
+    for row in rows:
+        if _is_evaluated(row):
+            done[Run(row.model, row.variant, row.seed, row.draw)] = row
     if not done:
         sys.exit(
             f"No run of study {name} has been evaluated yet, of {len(rows)}.\n"
             f"Hint: `make run STUDY={name}`, or on a cluster docs/cluster.md."
         )
-    scores = analysed(done, settings("analyse", resolved))[0]["scores"]
-    shown = [model for model in resolved.models if any(run.model == model for run in done)]
-    methods, seeds = resolved.methods, len(resolved.seeds)
+    made, _ = analysed(done, settings("analyse", resolved))
+    scores = made["scores"]
+    there = {run.model for run in done}
+    shown = [model for model in resolved.models if model in there]
+    methods = resolved.methods
+    seeds = len(resolved.seeds)
     table = preview_table(scores, shown, methods, seeds)
-    folder, console = out / name, Console()
+    folder = out / name
+    console = Console()
     written = tables.save(table, folder, table.name)
     console.print(Markdown((folder / "preview.md").read_text(encoding="utf-8")))
     words = [f"PREVIEW of study {name}: {len(done)} of {len(rows)} runs are evaluated."]
-    if undecided := open_signs(scores, shown, methods, seeds):
+    undecided = open_signs(scores, shown, methods, seeds)
+    if undecided:
         words.append(f"With all seeds, Δ OOD may have either sign: {', '.join(undecided)}.")
     if 1 < len(resolved.base_draws) < seeds:
         words.append("Seeds of one draw of the base model are alike: true intervals are wider.")
     spec = specs.output_specs()["figure_frontier"]
-    compared = [m for m in shown if any((r.model, r.variant) == (m, "pi_0") for r in done)]
+    with_base = {run.model for run in done if run.variant == "pi_0"}
+    compared = [model for model in shown if model in with_base]
     if compared and not any(unmet_needs(resolved, spec)):
         given = settings("figure_frontier", resolved) | {"models": compared}
         written += specs.render("figure_frontier", {"scores": scores}, given, folder)

@@ -74,14 +74,14 @@ def write_code(pipeline: str) -> tuple[str, ...]:
 
 def stage_outputs() -> dict[Path, str]:
     """Each output of a stage of a dvc.yaml that DVC keeps, and the stage's name."""
+    outputs = {}
     with Repo() as repo:
-        return {
-            Path(os.path.relpath(out.fs_path)): stage.addressing
-            for stage in repo.index.stages
-            if stage.path_in_repo.endswith(PIPELINE)
-            for out in stage.outs
-            if out.use_cache
-        }
+        for stage in repo.index.stages:
+            if stage.path_in_repo.endswith(PIPELINE):
+                kept = [out for out in stage.outs if out.use_cache]
+                for out in kept:
+                    outputs[Path(os.path.relpath(out.fs_path))] = stage.addressing
+    return outputs
 
 
 def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
@@ -89,7 +89,8 @@ def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
 
     DVC reads dvc.yaml and dvc.lock anew for every target, a second or two each time.
     """
-    named, of_pipeline = dict.fromkeys(targets), {}
+    named = dict.fromkeys(targets)
+    of_pipeline: dict[str, set[str]] = {}
     for stage in stages:
         of_pipeline.setdefault(pipeline_of(stage), set()).add(stage)
     whole = [name for name, all_of in of_pipeline.items() if all_of <= named.keys()]

@@ -16,13 +16,16 @@ from geosd.provenance.manifest import MANIFEST
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Write the index of a study's runs, and links by which people find a run."""
     job = Job("runs", params, study)
-    rows, links, index = RunFolders(job.study).rows(), out / "runs", out / "runs.csv"
+    rows = RunFolders(job.study).rows()
+    links = out / "runs"
+    index = out / "runs.csv"
     shutil.rmtree(links, ignore_errors=True)
     for row in rows:
         names = links / row.model / row.variant / str(row.seed)
         names.mkdir(parents=True)
         for step in ("train", "evaluate"):
-            if target := getattr(row, step):
+            target = getattr(row, step)
+            if target:
                 (names / step).symlink_to(os.path.relpath(target, names))
     write_index(index, rows)
     job.write_manifest(out, [], [index], name=f"runs.{MANIFEST}")

@@ -88,7 +88,8 @@ def _solutions(study: Study, splits: ProblemSplits) -> list[Check]:
     given = {model: pool for model, pool in pools.items() if pool["solutions"] != "rollouts"}
     if not given:
         return []
-    problems, worked = _training(study, splits), splits.card.get("worked_solutions", {})
+    problems = _training(study, splits)
+    worked = splits.card.get("worked_solutions", {})
     try:
         with closing(get_data_source(study.section("data")["source"]).grader()) as grade:
             graded = graded_solutions(problems, worked, grade)
@@ -151,8 +152,10 @@ def _check_lengths(
     def longest(problems: Sequence[Problem], size: Callable[[Problem], int]) -> Iterator[Problem]:
         yield from sorted(problems, key=size, reverse=True)[:LONGEST]
 
-    training, worked = _training(study, splits), splits.card.get("worked_solutions", {})
-    pool, evaluation = study.section("pool", model), study.section("evaluation", model)
+    training = _training(study, splits)
+    worked = splits.card.get("worked_solutions", {})
+    pool = study.section("pool", model)
+    evaluation = study.section("evaluation", model)
     judged = splits.test
     if study.section("data")["purpose"] != "study":
         judged = [one for one in splits.select if one.benchmark == "select_validation"]
@@ -179,9 +182,11 @@ def tokenizer_folder(study: Study, model: str) -> Path | None:
     if (made / "config.json").is_file():
         return made
     checkpoint = settings("base", study, model).get("checkpoint") or {}
-    if folder := checkpoint.get("folder"):
+    folder = checkpoint.get("folder")
+    if folder:
         return Path(folder) if Path(folder, "config.json").is_file() else None
-    if repo := checkpoint.get("repo"):
+    repo = checkpoint.get("repo")
+    if repo:
         # Here, because it loads transformers.
         from geosd.models.released_models import cached_checkpoint
 
