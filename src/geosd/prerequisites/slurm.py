@@ -101,13 +101,17 @@ def choose_partition(request: Request, site: Site, file: Path) -> str | None:
     """
     from snakemake_executor_plugin_slurm.partitions import get_best_partition, read_partition_file
 
-    resources: dict[str, Any] = {"mem_mb": request.mem_mb, "runtime": request.minutes}
-    resources["nodes"] = request.nodes
+    resources: dict[str, Any] = {
+        "mem_mb": request.mem_mb,
+        "runtime": request.minutes,
+        "nodes": request.nodes,
+    }
     if request.nodes > 1:
         resources |= {"gres": _gres(request, site), "cpus_per_gpu": site.cpus_per_gpu}
     elif request.gpus:
         resources |= {"gpu": request.gpus, "cpus_per_gpu": site.cpus_per_gpu}
-        resources |= {"gpu_model": site.gpu_model} if site.gpu_model else {}
+        if site.gpu_model:
+            resources["gpu_model"] = site.gpu_model
     job = SimpleNamespace(name="doctor", threads=request.threads, resources=resources)
     logger = logging.getLogger("geosd.prerequisites.partition")
     logger.disabled = True
@@ -119,17 +123,20 @@ def check_fits(requests: Mapping[Request, Sequence[str]], site: Site, file: Path
 
     Without any named, the cluster's default partition takes all, and none is checked.
     """
+    if not site.partitions:
+        return []
+    partitions = []
+    for name, limits in site.partitions.items():
+        words = [f"{key} {limit}" for key, limit in limits.items()]
+        partitions.append(f"{name}: {', '.join(words) or 'no GPU'}")
     checks = []
-    for request, rules in requests.items() if site.partitions else ():
+    for request, rules in requests.items():
         subject = f"partition of {', '.join(rules)}"
-        if partition := choose_partition(request, site, file):
+        partition = choose_partition(request, site, file)
+        if partition:
             checks.append(Check(subject, "ok", partition))
             continue
-        limits = "; ".join(
-            f"{name}: " + (", ".join(f"{key} {limit}" for key, limit in each.items()) or "no GPU")
-            for name, each in site.partitions.items()
-        )
-        found = f"{_words(request)} fit none of {limits}"
+        found = f"{_words(request)} fit none of {'; '.join(partitions)}"
         cure = f"max_minutes and partitions of {file}, or resources of params.yaml"
         checks.append(Check(subject, "missing", found, cure))
     return checks
@@ -140,8 +147,10 @@ def options(request: Request, site: Site, partition: str | None) -> list[str]:
     tasks = "--ntasks=1" if request.nodes == 1 else "--ntasks-per-node=2"
     words = [f"--nodes={request.nodes}", tasks]
     words += [f"--mem={request.mem_mb}", f"--time={request.minutes}"]
-    words += [f"--partition={partition}"] if partition else []
-    words += [f"--account={site.account}"] if site.account else []
+    if partition:
+        words.append(f"--partition={partition}")
+    if site.account:
+        words.append(f"--account={site.account}")
     if not request.gpus:
         return [*words, f"--cpus-per-task={request.threads}"]
     if request.nodes > 1:
@@ -152,7 +161,9 @@ def options(request: Request, site: Site, partition: str | None) -> list[str]:
 
 def _gres(request: Request, site: Site) -> str:
     """The GPUs of each node of a job on several, as the rule `train` asks for them."""
-    return ":".join(["gpu", *([site.gpu_model] if site.gpu_model else []), str(request.gpus)])
+    if site.gpu_model:
+        return f"gpu:{site.gpu_model}:{request.gpus}"
+    return f"gpu:{request.gpus}"
 
 
 def _words(request: Request) -> str:
@@ -165,7 +176,8 @@ def check_request(rules: str, request: Request, site: Site, partition: str | Non
 
     `rules` are the models and rules whose jobs these are; a partition of None is the default one.
     """
-    where = f"{_words(request)} on {f'partition {partition}' if partition else 'the default one'}"
+    named = f"partition {partition}" if partition else "the default one"
+    where = f"{_words(request)} on {named}"
     done = run("sbatch", "--test-only", *options(request, site, partition), "--wrap=true")
     said = " ".join(done.stderr.split()) if done.returncode else "taken"
     cure = "profiles/slurm/site.yaml (partitions), or params.yaml (resources)"
