@@ -103,8 +103,9 @@ def stages_of(study: Study) -> list[Stage]:
     jobs = [job for job in jobs if job.rule.name.removesuffix("_pi_0") in versioned]
     makers = defaultdict(set)
     for job in jobs:
-        for folder in {folder for path in job.output for folder in Path(path).parents}:
-            makers[folder].add(job.rule.name)
+        for path in job.output:
+            for folder in Path(path).parents:
+                makers[folder].add(job.rule.name)
 
     def goes(path: str) -> bool:
         trained = path.startswith("results/train/") and path.endswith(WEIGHTS)
@@ -126,10 +127,11 @@ def stages_of(study: Study) -> list[Stage]:
             paths = [raw if raw and Path(p).is_relative_to(raw) else p for p in job.input]
             return dict(zip(paths, paths, strict=True))
         deps = {name: given for name, given in job.input.items() if given}
-        for name, given in deps.items():  # of a checkpoint's files their folder
-            path = Path(given if isinstance(given, str) else given[0])
-            beside = path.with_name("manifest.json") if goes(str(path)) else path
-            deps[name] = str(beside if isinstance(given, str) else path.parent)
+        for name, given in deps.items():
+            if not isinstance(given, str):  # of a checkpoint's files their folder
+                deps[name] = str(Path(given[0]).parent)
+            elif goes(given):
+                deps[name] = str(Path(given).with_name("manifest.json"))
         return deps
 
     # All that lies in a job's folder is one output, but where other rules make files there.
@@ -142,11 +144,14 @@ def stages_of(study: Study) -> list[Stage]:
     }
     found = []
     for job in jobs:
-        rule, key, files = job.rule.name, key_of(job), list(map(str, job.output))
-        names = [rule.removesuffix("_pi_0"), *map(str, key)][: 3 if rule in OF_RUNS else 2]
+        rule = job.rule.name
+        key = key_of(job)
+        files = [str(path) for path in job.output]
+        names = [rule.removesuffix("_pi_0"), *map(str, key)]
+        read = ".".join(names[:3] if rule in OF_RUNS else names[:2])
         folder, _, file = files[0].rpartition("/")
         outs = [path for path in files if not goes(path)] if rule in listed else [folder]
-        found.append(Stage(rule, key, ".".join(names), folder, file, deps_of(job), outs))
+        found.append(Stage(rule, key, read, folder, file, deps_of(job), outs))
     return found
 
 
@@ -163,8 +168,10 @@ def pipelines(study: str) -> dict[str, list[Stage]]:
     for name in sorted(named, key=lambda name: name != FIRST):
         found[name] = []
         for stage in stages_of(resolve(params, name)):
-            above = {str(folder) for out in stage.outs for folder in Path(out).parents}
             own = {f"{stage.rule} {stage.folder}", *stage.outs}
+            above = set()
+            for out in stage.outs:
+                above |= {str(folder) for folder in Path(out).parents}
             if not (own | above) & taken:
                 found[name].append(stage)
                 taken |= own
@@ -183,11 +190,17 @@ def profile_of(study: Study, given: str | None) -> str:
 
 def dvc_yaml(study: Study, stages: Iterable[Stage], profile: str | None = None) -> str:
     """The text of a study's pipeline."""
-    at, name = Pipeline.of(study.name), study.name
+    name = study.name
+    at = Pipeline.of(name)
     check = f'export PATH="$PWD/.venv/bin:$PATH" && python {SELF} --study {name} --check'
     run = f"--profile {profile_of(study, profile)} --config study={name} --nolock --force"
     based = any(study.shipped_base(model, 0) for model in study.models)
-    more = [study.params.studies[name].selected_rates, str(SUMS) if based else None]
+    deps = ["params.yaml"]
+    selected_rates = study.params.studies[name].selected_rates
+    if selected_rates:
+        deps.append(selected_rates)
+    if based:
+        deps.append(str(SUMS))
     shipped = Path("figures", name, MANIFEST).exists()  # git keeps its figures, so DVC must not
     root = {"wdir": at.root.rstrip("/")} if at.root else {}
     # .venv's programs, whether or not it is activated.
@@ -195,7 +208,7 @@ def dvc_yaml(study: Study, stages: Iterable[Stage], profile: str | None = None) 
         "check": {
             "cmd": check,
             **root,
-            "deps": ["params.yaml", *filter(None, more), SELF, "src/geosd"],
+            "deps": [*deps, SELF, "src/geosd"],
             "outs": [{str(at.code): {"cache": False, "persist": True}}],
         }
     }
@@ -216,14 +229,16 @@ def dvc_yaml(study: Study, stages: Iterable[Stage], profile: str | None = None) 
         if not first.key:
             written[rule] = entry(first)
             continue
-        items = {
-            "-".join(map(str, s.key)): {"settings": s.read, "folder": s.folder, **s.deps}
-            for s in of_rule
-        }
+        items = {}
+        shared = list(first.deps)  # names of what every job of the rule reads
+        for stage in of_rule:
+            item = {"settings": stage.read, "folder": stage.folder, **stage.deps}
+            items["-".join(map(str, stage.key))] = item
+            shared = [dep for dep in shared if dep in stage.deps]
         template = first._replace(
             read="${item.settings}",
             folder="${item.folder}",
-            deps={n: f"${{item.{n}}}" for n in first.deps if all(n in s.deps for s in of_rule)},
+            deps={dep: f"${{item.{dep}}}" for dep in shared},
             outs=[out.replace(first.folder, "${item.folder}", 1) for out in first.outs],
         )
         written[rule] = {"foreach": items, "do": entry(template)}
@@ -252,20 +267,26 @@ def settings_yaml(study: Study) -> str:
 
 def of_stages(study: Study, value: Callable[..., Any]) -> dict[str, Any]:
     """A value for each stage by rule, model and variant or draw, where it has these."""
-    models, draws = study.models, sorted({0, *study.base_draws})
+    draws = sorted({0, *study.base_draws})
+    aligned = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
     variants = {
         "train": [name for name in study.trained if name not in study.early_stops],
         "early_stop": study.early_stops,
-        "alignment": settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else (),
+        "alignment": aligned,
     }
     found: dict[str, Any] = {rule: value(rule) for rule in ("fetch", "data")}
-    found["base"] = {m: {d: value("base", model=m, draw=d) for d in draws} for m in models}
-    for rule in ("pool", "states", "evaluate"):
-        found[rule] = {m: value(rule, model=m) for m in models}
-    for rule, names in variants.items():
-        found[rule] = {m: {v: value(rule, model=m, variant=v) for v in names} for m in models}
-    own = ("runs", "analyse", *study.outputs)
-    return found | {name: value(name) for name in own}
+    rules = ("base", "pool", "states", "evaluate", *variants)
+    found |= {rule: {} for rule in rules}
+    for model in study.models:
+        found["base"][model] = {draw: value("base", model=model, draw=draw) for draw in draws}
+        for rule in ("pool", "states", "evaluate"):
+            found[rule][model] = value(rule, model=model)
+        for rule, names in variants.items():
+            of_model = {name: value(rule, model=model, variant=name) for name in names}
+            found[rule][model] = of_model
+    for name in ("runs", "analyse", *study.outputs):
+        found[name] = value(name)
+    return found
 
 
 def codes(study: Study) -> str:
