@@ -48,6 +48,31 @@ def logits(model: nn.Module, packed: Packed, every_position: bool = True) -> lis
 def main(folder: Path, problems: int = 8, tokens: int = 48) -> None:
     """Print a row for each anchor: mean distances, then cosines with their 10 % quantiles."""
     torch.manual_seed(0)
+    master, packed = sampled(folder, problems, tokens)
+    half = frozen_copy(master, torch.bfloat16)
+    student = four_logits(half, master, packed)
+    print(
+        "anchor; d_FR: bfloat16, training, float64, whole float32; cosines: bfloat16 and training"
+    )
+    print("with float64, training with whole float32")
+    once = [*logits(half, packed, every_position=False), student[3]]
+    anchors = {"prefix run once": once}
+    for move in MOVES:
+        moved = frozen_copy(master)
+        for weight in moved.parameters():
+            weight.data += move * weight.std() * torch.randn_like(weight)
+        rounded = frozen_copy(moved, torch.bfloat16)
+        anchors[f"moved by {move:g}"] = four_logits(rounded, moved, packed)
+    for name, anchor in anchors.items():
+        found = [compared(own, its) for own, its in zip(student, anchor, strict=True)]
+        distances = [f"{distance.mean():.4f}" for distance, _ in found]
+        rounded, training, exact, whole = (gradient for _, gradient in found)
+        angles = [cosine(rounded, exact), cosine(training, exact), cosine(training, whole)]
+        print(name, *distances, *angles)
+
+
+def sampled(folder: Path, problems: int, tokens: int) -> tuple[nn.Module, Packed]:
+    """The model of a folder, and responses that it draws on training problems."""
     master, tokenizer = load_model(folder)
     source = get_data_source("word-problems")
     encoding = Encoding(tokenizer, source.prompts(tokenizer, thinking=False))
@@ -56,26 +81,19 @@ def main(folder: Path, problems: int = 8, tokens: int = 48) -> None:
     sampler = TransformersSampler(master, encoding.end_ids, encoding.pad_id)
     responses = sampler.sample(prompts, SamplingParams(1.0, 1.0, tokens), seed=0)
     packed = pack(prompts, [list(response.ids) for response in responses], encoding.pad_id)
-    half = frozen_copy(master, torch.bfloat16)
-    student, whole = logits(half, packed), logits(master, packed)[1]
-    print(
-        "anchor; d_FR: bfloat16, training, float64, whole float32; cosines: bfloat16 and training"
-    )
-    print("with float64, training with whole float32")
-    anchors = {"prefix run once": (logits(half, packed, every_position=False), whole)}
-    for move in MOVES:
-        moved = frozen_copy(master)
-        for weight in moved.parameters():
-            weight.data += move * weight.std() * torch.randn_like(weight)
-        rounded = logits(frozen_copy(moved, torch.bfloat16), packed)
-        anchors[f"moved by {move:g}"] = rounded, logits(moved, packed)[1]
-    for name, (anchor, anchor_whole) in anchors.items():
-        found = [compared(*pair) for pair in zip(student, anchor, strict=True)]
-        found.append(compared(whole, anchor_whole))
-        pairs = ((0, 2), (1, 2), (1, 3))  # the last: training with whole float32
-        cosines = [torch.cosine_similarity(found[a][1], found[b][1], dim=-1) for a, b in pairs]
-        apart = " ".join(f"{distance.mean():.4f}" for distance, _ in found)
-        print(name, apart, *(f"{each.mean():.4f} ({each.quantile(0.1):.4f})" for each in cosines))
+    return master, packed
+
+
+def four_logits(half: nn.Module, whole: nn.Module, packed: Packed) -> list[Tensor]:
+    """`logits` of a model in bfloat16, then those of a training from the model in float32."""
+    _, of_training, _ = logits(whole, packed)
+    return [*logits(half, packed), of_training]
+
+
+def cosine(a: Tensor, b: Tensor) -> str:
+    """Mean and 10 % quantile over positions of the cosine of two gradients [N, V]."""
+    each = torch.cosine_similarity(a, b, dim=-1)
+    return f"{each.mean():.4f} ({each.quantile(0.1):.4f})"
 
 
 if __name__ == "__main__":

@@ -27,13 +27,13 @@ RESAMPLES = 10_000
 
 def shares_right(samples: Sequence[Sample]) -> dict[str, dict[str, float]]:
     """Benchmark -> problem -> share of its samples that are right, in the order of the names."""
-    counts: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    right: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for sample in samples:
-        counts[sample.benchmark][sample.problem_id].append(sample.correct)
-    return {
-        benchmark: {name: float(np.mean(right)) for name, right in sorted(problems.items())}
-        for benchmark, problems in sorted(counts.items())
-    }
+        right[sample.benchmark, sample.problem_id].append(sample.correct)
+    shares: dict[str, dict[str, float]] = defaultdict(dict)
+    for benchmark, problem in sorted(right):
+        shares[benchmark][problem] = float(np.mean(right[benchmark, problem]))
+    return dict(shares)
 
 
 def difference(
@@ -44,15 +44,21 @@ def difference(
     Raises:
         ValueError: The two have other problems.
     """
-    if {name: [*of] for name, of in a.items()} != {name: [*of] for name, of in b.items()}:
+    if _problems(a) != _problems(b):
         raise ValueError("the two runs have other problems.\nHint: compare runs of one study.")
-    draw, drawn, mean = np.random.default_rng(seed), [], []
+    draw = np.random.default_rng(seed)
+    means, resampled = [], []
     for name in a:
-        gaps = np.array([*a[name].values()]) - np.array([*b[name].values()])
-        mean.append(gaps.mean())
-        drawn.append(gaps[draw.integers(len(gaps), size=(RESAMPLES, len(gaps)))].mean(1))
-    low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
-    return 100 * float(np.mean(mean)), 100 * float(low), 100 * float(high)
+        gaps = np.array(list(a[name].values())) - np.array(list(b[name].values()))
+        drawn = draw.integers(len(gaps), size=(RESAMPLES, len(gaps)))
+        means.append(gaps.mean())
+        resampled.append(gaps[drawn].mean(1))
+    low, high = np.quantile(np.mean(resampled, axis=0), [0.025, 0.975])
+    return 100 * float(np.mean(means)), 100 * float(low), 100 * float(high)
+
+
+def _problems(shares: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
+    return {benchmark: list(problems) for benchmark, problems in shares.items()}
 
 
 def main(index: Annotated[Path, tyro.conf.Positional], reference: str = "pi_0") -> None:
@@ -60,26 +66,26 @@ def main(index: Annotated[Path, tyro.conf.Positional], reference: str = "pi_0") 
     samples: dict[str, list[Sample]] = defaultdict(list)
     for run in read_index(index):
         samples[run.variant] += read_jsonl(Path(run.evaluate) / "samples.jsonl", Sample)
-    shares = {variant: shares_right(of) for variant, of in samples.items()}
+    shares = {variant: shares_right(of_run) for variant, of_run in samples.items()}
     rows = [["run", "ID, %", f"ID above {reference}", "OOD, %", f"OOD above {reference}"]]
-    for variant, of in shares.items():
-        cells = []
+    for variant in shares:
+        row = [variant]
         for outside in (False, True):
-            mine, its = (
-                {
-                    name: found
-                    for name, found in each.items()
-                    if is_out_of_distribution(name) is outside
-                }
-                for each in (of, shares[reference])
-            )
-            level = 100 * float(np.mean([np.mean([*each.values()]) for each in mine.values()]))
-            gap, low, high = difference(mine, its)
-            cells += [f"{level:.1f}", f"{gap:+.1f} [{low:+.1f}, {high:+.1f}]"]
-        rows.append(
-            [variant, *cells] if variant != reference else [variant, cells[0], "", cells[2], ""]
-        )
+            own = _benchmarks(shares[variant], outside)
+            base = _benchmarks(shares[reference], outside)
+            means = [np.mean(list(problems.values())) for problems in own.values()]
+            gap, low, high = difference(own, base)
+            above = "" if variant == reference else f"{gap:+.1f} [{low:+.1f}, {high:+.1f}]"
+            row += [f"{100 * float(np.mean(means)):.1f}", above]
+        rows.append(row)
     print(markdown_table(rows))
+
+
+def _benchmarks(
+    shares: Mapping[str, Mapping[str, float]], outside: bool
+) -> dict[str, Mapping[str, float]]:
+    """The OOD benchmarks, or the others."""
+    return {name: of for name, of in shares.items() if is_out_of_distribution(name) is outside}
 
 
 if __name__ == "__main__":

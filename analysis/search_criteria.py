@@ -253,9 +253,10 @@ def measure(
 
 def draw_held_out(benchmark: Benchmark, rng: random.Random) -> Question:
     """A question that no pretraining document asks."""
-    while not is_held_out(str(question := draw_question(benchmark, rng))):
-        pass
-    return question
+    while True:
+        question = draw_question(benchmark, rng)
+        if is_held_out(str(question)):
+            return question
 
 
 def falsely_agreed(group: Sequence[Sample]) -> bool:
@@ -275,7 +276,11 @@ def count_operations(
         if word not in (FAIL, PASS):
             segment.append(word)
             continue
-        x, written = (x, segment) if second else (segment[0] if segment else "", segment[1:])
+        if second:
+            written = segment
+        else:
+            x = segment[0] if segment else ""
+            written = segment[1:]
         if not x.isdigit() or len(written) not in (2, 4):
             values[False] += 1
             return

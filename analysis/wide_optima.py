@@ -11,6 +11,8 @@ B = bands of x mod 16, K = kinds of x div 16, S = states, V = values.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import tyro
 from search_optima import Loss, expected, minimiser, print_tables
@@ -53,11 +55,13 @@ def optimum_of(
     group_V = np.repeat(np.arange(len(number_G)), number_G)
     place_V = np.concatenate([np.arange(number) for number in number_G])
     open_SV = place_V >= states[:, group_V]
-    chances, miss = chance_G[group_V] * open_SV, TEACHER.stray * start_G[group_V] * open_SV
+    chances = chance_G[group_V] * open_SV
     chances /= chances.sum(-1, keepdims=True)
-    whole = 1 - TEACHER.stray + miss.sum(-1, keepdims=True)
+    stray = TEACHER.stray * start_G[group_V] * open_SV
+    whole = 1 - TEACHER.stray + stray.sum(-1, keepdims=True)
+    hit = (1 - TEACHER.stray + stray) / whole
     # A value out of question has no mass in any distribution, and any positive one serves.
-    hit, miss = (1 - TEACHER.stray + miss) / whole, np.where(open_SV, miss, 1) / whole
+    miss = np.where(open_SV, stray, 1) / whole
     p_SV = minimiser(loss, chances, hit, miss)
     last_G = np.cumsum(number_G) - 1  # open as long as one of its group is
     return p_SV[:, last_G]
@@ -95,11 +99,8 @@ def gradient_ratios(loss: Loss, benchmark: Benchmark) -> tuple[float, float]:
 
     Of the first choice of x, and of a choice to check, each p (slope - sum p slope).
     """
-    groups = VALUES_BK.ravel()
-    chances, p = (
-        np.repeat(mass.ravel() / groups, groups)
-        for mass in (prior(benchmark), first_masses(ideal_policies()["pi_0"]))
-    )
+    chances = of_each_value(prior(benchmark))
+    p = of_each_value(first_masses(ideal_policies()["pi_0"]))
     miss = TEACHER.stray * p
     slopes = [(p, expected(loss.slope, p, chances, miss + 1 - TEACHER.stray, miss))]
     for student, teacher in (
@@ -112,18 +113,30 @@ def gradient_ratios(loss: Loss, benchmark: Benchmark) -> tuple[float, float]:
     return float(first / repeat), float(check / repeat)
 
 
+def of_each_value(mass_BK: np.ndarray) -> np.ndarray:
+    """Mass of each value [V], from that of each group."""
+    values = VALUES_BK.ravel()
+    return np.repeat(mass_BK.ravel() / values, values)
+
+
 def cells(loss: Loss, setting: float) -> tuple[str, ...]:
     """An optimum's gains, without and with checks, first choices and gradients, at a setting."""
-    kind, start = WIDE.in_distribution(setting), ideal_policies()["pi_0"]
-    by_check = [optimum(loss, kind, c) for c in (TEACHER.guided_check, TEACHER.blind.check)]
-    masses = 100 * first_masses(by_check[-1])
-    shares = masses[:, 0].sum(), masses[:, 2].sum(), masses[0].sum()
-    gains = (accuracies(best, setting) - accuracies(start, setting) for best in by_check)
+    kind = WIDE.in_distribution(setting)
+    start = accuracies(ideal_policies()["pi_0"], setting)
+    free = optimum(loss, kind, TEACHER.guided_check)
+    keeping = optimum(loss, kind, TEACHER.blind.check)
+    masses = 100 * first_masses(keeping)
+    shares = (masses[:, 0].sum(), masses[:, 2].sum(), masses[0].sum())
     return (
-        *(", ".join(f"{gain:+.1f}" for gain in both) for both in gains),
-        ", ".join(f"{share:.1f}" for share in shares),
-        ", ".join(f"{ratio:.2f}" for ratio in gradient_ratios(loss, kind)),
+        _joined(accuracies(free, setting) - start, "+.1f"),
+        _joined(accuracies(keeping, setting) - start, "+.1f"),
+        _joined(shares, ".1f"),
+        _joined(gradient_ratios(loss, kind), ".2f"),
     )
+
+
+def _joined(numbers: Iterable[float], form: str) -> str:
+    return ", ".join(format(number, form) for number in numbers)
 
 
 def main() -> None:

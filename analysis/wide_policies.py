@@ -78,13 +78,14 @@ class GroupedPolicy:
         def cut(p: np.ndarray, number: np.ndarray) -> np.ndarray:
             return nucleus(normalised(p ** (1 / temperature), number), number, top_p)
 
-        pair = np.ones(2)
-        check, repeat = (cut(np.array([p, 1 - p]), pair)[0] for p in (self.check, self.repeat))
+        def chance(p: float) -> float:
+            return float(cut(np.array([p, 1 - p]), np.ones(2))[0])
+
         return GroupedPolicy(
             {s: cut(p, (BANDS_B - s)[:, None] * KINDS_K) for s, p in self.first.items()},
             {s: cut(p, KINDS_K - s) for s, p in self.within.items()},
-            float(check),
-            float(repeat),
+            chance(self.check),
+            chance(self.repeat),
         )
 
     @cached_property
@@ -104,8 +105,10 @@ def nucleus(p: np.ndarray, number: np.ndarray, top_p: float) -> np.ndarray:
 
     Of equal values, which some are cut of, each is kept with the same chance; this is the mean.
     """
-    kept, before = np.zeros(p.size), 0.0
-    flat, many = p.ravel(), number.ravel()
+    kept = np.zeros(p.size)
+    before = 0.0
+    flat = p.ravel()
+    many = number.ravel()
     for value in sorted({v for v in flat if v > 0}, reverse=True):
         equal = flat == value
         whole = int(many[equal].sum())
@@ -183,8 +186,9 @@ def reached(
 
 def grouped(policy: Policy) -> GroupedPolicy:
     """A policy of one weight for each value, which is the same within a group."""
-    weights = np.array(policy.weights).reshape(MODULUS, MODULUS)[[0, 1, -1]][:, [0, 6, -1]]
-    return GroupedPolicy.of(weights.T, policy.check, policy.repeat)
+    weights = np.array(policy.weights).reshape(MODULUS, MODULUS)
+    weights_KB = weights[np.ix_([0, 1, -1], [0, 6, -1])]  # one value of each kind and band
+    return GroupedPolicy.of(weights_KB.T, policy.check, policy.repeat)
 
 
 def _habit(conflict: float, check: float) -> GroupedPolicy:
