@@ -463,6 +463,7 @@ FORGERIES = {
     "caption": lambda files: forged(files, ".caption.md"),
     "LaTeX": lambda files: forged(files, ".tex"),
     "configuration": lambda files: forged(files, "configuration.yaml"),
+    "what made the runs": lambda files: shipped(files, lambda m: m["made"].update(commit="c" * 10)),
     "output taken out": lambda files: shipped(files, lambda m: m["outputs"].popitem()),
     "file removed": lambda files: removed(files, ".tex"),
     "a file more": lambda files: files.update({OUTPUTS + "table_new.md": b"| GeoSD | 100 |"}),
