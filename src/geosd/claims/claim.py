@@ -120,10 +120,12 @@ class Comparison:
     @classmethod
     def between(cls, a: Quantity, b: Quantity | float, direction: Direction) -> Comparison:
         """Make the comparison of two quantities, or of one with a number."""
-        if not isinstance(b, Quantity):
-            b, margin = None, float(b)
+        if isinstance(b, Quantity):
+            margin = b.offset
+            b = replace(b, offset=0.0)
         else:
-            b, margin = replace(b, offset=0.0), b.offset
+            margin = float(b)
+            b = None
         if (a.factor, a.offset) != (1.0, 0.0) or (b and a.baseline != b.baseline):
             raise ValueError(
                 f"{a.metric} of {a.run.variant}: factors and numbers stand on the right side, and"
@@ -140,7 +142,9 @@ class Comparison:
         """The values of a - b that are claimed, between two ends; the finite ones are margins."""
         if self.direction == "within":
             return -self.margin, self.margin
-        return (self.margin, math.inf) if self.direction == "greater" else (-math.inf, self.margin)
+        if self.direction == "greater":
+            return self.margin, math.inf
+        return -math.inf, self.margin
 
     @property
     def sides(self) -> tuple[Quantity, ...]:
@@ -151,7 +155,10 @@ class Comparison:
         """The comparison's terms: coefficients and quantities of a, b, and the baseline of each."""
         signed = [(1.0, self.a), *((-side.factor, side) for side in self.sides[1:])]
         yield from signed
-        for sign, side in signed if (baseline := self.a.baseline) else ():
+        baseline = self.a.baseline
+        if baseline is None:
+            return
+        for sign, side in signed:
             yield -sign, replace(side, run=VariantRuns(baseline, baseline, side.run.model))
 
     def variants(self) -> dict[str, None]:

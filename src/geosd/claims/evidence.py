@@ -149,16 +149,24 @@ class StudyRuns:
         for variant in variants:
             points = self._points(self.evidence.rates_and_steps, variant)
             full = max((point["steps"] for point in points), default=0)
-            of_rate = {p["learning_rate"]: p["run"] for p in points if p["steps"] == full}
-            scored = variant in self.evidence.scored(self.model)
-            own = self.evidence.rates.get(self.model, {}).get(variant) if scored else None
-            runs.append(of_rate | ({} if own is None else {own: variant}))
-        if not (shared := sorted(set.intersection(*map(set, runs)))):
+            of_rate = {}
+            for point in points:
+                if point["steps"] == full:
+                    of_rate[point["learning_rate"]] = point["run"]
+            own_rate = self.evidence.rates.get(self.model, {}).get(variant)
+            if own_rate is not None and variant in self.evidence.scored(self.model):
+                of_rate[own_rate] = variant
+            runs.append(of_rate)
+        shared = sorted(set.intersection(*(set(of_rate) for of_rate in runs)))
+        if not shared:
             raise MissingDataError(f"{' and '.join(variants)} at one learning rate")
-        return [
-            [VariantRuns(v, of[r], None, ONE_RATE, r) for v, of in zip(variants, runs, strict=True)]
-            for r in shared
-        ]
+        at_rates = []
+        for rate in shared:
+            at_rate = []
+            for variant, of_rate in zip(variants, runs, strict=True):
+                at_rate.append(VariantRuns(variant, of_rate[rate], None, ONE_RATE, rate))
+            at_rates.append(at_rate)
+        return at_rates
 
     def stopped_rate(self, variant: str) -> float | None:
         """The rate at which a variant's runs were stopped early, or None."""

@@ -41,7 +41,8 @@ class JudgedClaim:
 
     def _of_comparison(self, one: Estimate, alpha: float) -> tuple[Finding, float]:
         """The finding if it rests on one comparison, and how far the claim holds there, in se."""
-        result, (start, end) = one.within(alpha), one.comparison.claimed
+        result = one.within(alpha)
+        start, end = one.comparison.claimed
         known = result.se > 0  # not so where it is NaN
         why = "a single run has no interval" if one.units < 2 else "no variance between runs"
         finding = Finding(
@@ -135,9 +136,12 @@ def _measure(
             return _judge_costs(claim, evidence)
         comparisons, *others = (claim.comparisons(StudyRuns(evidence, model)) for model in models)
         # Missing methods are named all at once.
-        runs = [name for one in comparisons for name in one.variants()]
-        scored = [evidence.scored(model) for model in models]
-        if missing := {name: 1 for name in runs if any(name not in of for of in scored)}:
+        runs: dict[str, None] = {}  # a set in order
+        for comparison in comparisons:
+            runs |= comparison.variants()
+        scored = set.intersection(*(set(evidence.scored(model)) for model in models))
+        missing = [name for name in runs if name not in scored]
+        if missing:
             raise MissingDataError(", ".join(missing))
         if any(list(map(str, other)) != list(map(str, comparisons)) for other in others):
             raise MissingDataError("the same runs and benchmarks on all models")
