@@ -59,11 +59,13 @@ def main(
 def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
     """Take a released checkpoint, and return the files of a folder that were read."""
     if checkpoint.get("folder"):
-        folder, hashes = Path(checkpoint["folder"]), checkpoint["files"]
+        folder = Path(checkpoint["folder"])
+        hashes = checkpoint["files"]
         if is_shipped(folder):
             check_files(folder, hashes)
         copy_checkpoint(folder, out)
-        if changed := [name for name in hashes if sha256(folder / name) != hashes[name]]:
+        changed = [name for name in hashes if sha256(folder / name) != hashes[name]]
+        if changed:
             raise DamagedReleaseError(
                 f"{folder / changed[0]} was changed while it was copied, or since its hash was"
                 " taken for the address of the base model.\nHint: start the same command again"
@@ -74,9 +76,9 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
         snapshot = download_checkpoint(checkpoint["repo"], checkpoint["revision"])
         copy_checkpoint(snapshot, out, links_into=snapshot.parents[2])  # the hub's cache
     else:
-        save_model(
-            *load_gguf_package(*(checkpoint[key] for key in ("package", "file", "sha256"))), out
-        )
+        pinned = (checkpoint["package"], checkpoint["file"], checkpoint["sha256"])
+        network, tokenizer = load_gguf_package(*pinned)
+        save_model(network, tokenizer, out)
     return {}
 
 
@@ -88,7 +90,8 @@ def _pretrain(
     rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
     write_text(out / "loss.csv", "step,loss_nats\n" + rows)
     save_model(network, tokenizer, out)
-    if (start := recipe.get("start")) is None:
+    start = recipe.get("start")
+    if start is None:
         return {}
     folder = Path(start) / str(recipe["seed"])
     return {folder / name: digest for name, digest in hashes_of_checkpoint(folder).items()}

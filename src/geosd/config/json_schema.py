@@ -15,10 +15,12 @@ def json_schema() -> dict[str, Any]:
     for name, definition in made["$defs"].items():
         if name.startswith("Objective_"):  # a study's variant may leave out whose keys they are
             definition.pop("required")
-        if "oneOf" in (objective := definition["properties"].get("objective", {})):
+        objective = definition["properties"].get("objective", {})
+        if "oneOf" in objective:
             objective["anyOf"] = objective.pop("oneOf")
-        if "extends" in definition["properties"] and (needed := definition.pop("required", None)):
+        if "extends" in definition["properties"] and "required" in definition:
             # An entry that extends another needs only the keys that are never inherited.
+            needed = definition.pop("required")
             definition["required"] = [key for key in needed if key in NOT_INHERITED]
             definition["anyOf"] = [{"required": ["extends"]}, {"required": needed}]
     made["description"] = (

@@ -27,9 +27,11 @@ def model_size(name: str, base: Mapping[str, Any]) -> ModelSize:
     if base["source"] == "pretrained":
         _, hidden, *_ = TINY_MODELS[base["pretraining"]["architecture"]]
         return ModelSize(hidden, None, POSITIONS)
-    if folder := (base["checkpoint"] or {}).get("folder"):
-        return _size_of_checkpoint(Path(folder).absolute())
-    if published := published_architectures().get(name):
+    checkpoint = base["checkpoint"]
+    if checkpoint and checkpoint.get("folder"):
+        return _size_of_checkpoint(Path(checkpoint["folder"]).absolute())
+    published = published_architectures().get(name)
+    if published:
         return ModelSize(published.hidden, published.vocabulary, published.context)
     return ModelSize()
 

@@ -53,7 +53,8 @@ Date = Annotated[
 
 
 def _distinct(values: Sequence[Any]) -> Sequence[Any]:
-    if repeated := [value for value, count in Counter(values).items() if count > 1]:
+    repeated = [value for value, count in Counter(values).items() if count > 1]
+    if repeated:
         raise ValueError(f"{', '.join(map(str, repeated))} stands twice")
     return values
 
@@ -78,7 +79,10 @@ def at_most(other: str) -> AfterValidator:
     def check(value: Any, info: ValidationInfo) -> Any:
         numbers = value if isinstance(value, Sequence) else [value]
         bound = info.data.get(other)
-        if bound is not None and (larger := [n for n in numbers if n is not None and n > bound]):
+        if bound is None:
+            return value
+        larger = [number for number in numbers if number is not None and number > bound]
+        if larger:
             raise ValueError(f"{larger[0]} is more than {other}, which is {bound}")
         return value
 
