@@ -187,8 +187,9 @@ class KFAC:
         seed: int,
         among: tuple[int, int] | None,
     ) -> ObservedBatch:
-        terms, named = loss_terms if self.per_token else 1, seed_of("kfac", seed, self.steps)
-        return ObservedBatch(mask, terms, self.subsample, named, among)
+        terms = loss_terms if self.per_token else 1
+        own_seed = seed_of("kfac", seed, self.steps)
+        return ObservedBatch(mask, terms, self.subsample, own_seed, among)
 
     def _end_step(self) -> None:
         self._unobserved, self._observed = None, False
@@ -220,10 +221,8 @@ class KFAC:
                 has): passes of one seed then draw together what a single pass over all would.
         """
         outer = self._observation
-        self._observation, self._observed = (
-            self._observed_batch(mask, loss_terms, seed, among),
-            True,
-        )
+        self._observation = self._observed_batch(mask, loss_terms, seed, among)
+        self._observed = True
         try:
             yield
         finally:
@@ -231,8 +230,12 @@ class KFAC:
 
     def parameters(self) -> list[nn.Parameter]:
         """The parameters whose gradients `step` replaces: trained weights and biases."""
-        both = ((layer.weight, layer.bias) for layer in self.layers.values())
-        return [p for pair in both for p in pair if p is not None and p.requires_grad]
+        parameters = []
+        for layer in self.layers.values():
+            for parameter in (layer.weight, layer.bias):
+                if parameter is not None and parameter.requires_grad:
+                    parameters.append(parameter)
+        return parameters
 
     @torch.no_grad()
     def step(self) -> None:
@@ -271,13 +274,13 @@ class KFAC:
             return solve_left(inverse_g, rows_O[:, None])[:, 0] / (1 + shift)
 
         for name, layer in self.layers.items():
-            if (grad := layer.weight.grad) is not None:
+            if layer.weight.grad is not None:
                 if input_owner != self._input_owner[name]:  # layers of one input follow each other
                     input_owner = self._input_owner[name]
                     inverse_a = self.factors.full_inverse(f"{input_owner}.A")
-                precondition(grad, f"{name}.G", self.factors, solve_weight)
-            if layer.bias is not None and (grad := layer.bias.grad) is not None:
-                precondition(grad, f"{name}.G", self.factors, solve_bias)
+                precondition(layer.weight.grad, f"{name}.G", self.factors, solve_weight)
+            if layer.bias is not None and layer.bias.grad is not None:
+                precondition(layer.bias.grad, f"{name}.G", self.factors, solve_bias)
 
     def skip(self) -> None:
         """Forget what the passes since the last step recorded: the factors stay as they are."""

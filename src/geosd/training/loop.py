@@ -89,7 +89,8 @@ def train(
         run.load_state_dict(state)
     elif snapshots is not None and ranks.is_main:
         snapshots.clear()
-    log, silent = (open_log(start), False) if ranks.is_main else (None, True)
+    log = open_log(start) if ranks.is_main else None
+    silent = not ranks.is_main
     steps = tqdm(range(start, total), initial=start, total=total, mininterval=2, disable=silent)
     run = leaving_rollouts(run, stop_requested)
     for step in steps:
@@ -109,7 +110,8 @@ def train(
         # Snapshots before the state: a run that continues from it has them already.
         if snapshots is not None and done in snapshots.steps:
             measured = measure_student(run, args, done)
-            if (model := full_model(run.student)) is not None:
+            model = full_model(run.student)
+            if model is not None:
                 snapshots.save(done, model, measured)
         stopped = ranks.any(stop_requested()) and done < total
         diverged = run.skipped.count > args.max_skipped_steps
@@ -301,7 +303,8 @@ class StepLoss:
 def take_update(step_loss: StepLoss, loss: float, student_states: list[Tensor]) -> dict[str, float]:
     """Take the step, if loss, gradient and factors are finite; its size, for the log."""
     run, args, step = step_loss.run, step_loss.args, step_loss.step
-    rule, rate = run.update_rule, args.learning_rate * warmup(step, args.warmup)
+    rule = run.update_rule
+    rate = args.learning_rate * warmup(step, args.warmup)
     norm = run.policy.gradient_norm()
     values = {"update/learning_rate": rate, "update/gradient_norm": norm}
     reason = None
@@ -318,6 +321,6 @@ def take_update(step_loss: StepLoss, loss: float, student_states: list[Tensor]) 
         run.skipped.add(step, problems, reason, step_loss.method_at_fault(loss, student_states))
         return values | {"update/relative_size": 0.0, "update/skipped": 1.0}
     values["update/relative_size"] = rule.relative_step()
-    if blocks := rule.blocks_in_float64:
-        values["curvature/float64_blocks"] = blocks
+    if rule.blocks_in_float64:
+        values["curvature/float64_blocks"] = rule.blocks_in_float64
     return values

@@ -37,7 +37,8 @@ class SkippedSteps:
         self, step: int, problems: Iterable[str], reason: str, objective: str | None = None
     ) -> None:
         """Count a step, and warn; `objective` is the class whose loss alone is not finite."""
-        self.count, self.last = self.count + 1, step
+        self.count += 1
+        self.last = step
         self.problems = tuple(dict.fromkeys(problems))
         self.hint = LOOK_AT_OBJECTIVE.format(objective=objective) if objective else LOWER_RATE
         logger.warning(
@@ -47,7 +48,8 @@ class SkippedSteps:
 
     def check(self, allowed: int, steps: int, weights: str) -> None:
         """Raise TrainingDivergedError if more than `allowed` steps, or all, were skipped."""
-        if self.count > (allowed := min(allowed, steps - 1)):
+        allowed = min(allowed, steps - 1)
+        if self.count > allowed:
             raise TrainingDivergedError(
                 f"{self.count} of {steps} steps had no finite loss, gradient or factor, and"
                 f" {allowed} may be skipped; the last is step {self.last}, on problems"
