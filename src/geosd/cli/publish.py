@@ -16,7 +16,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -94,8 +94,8 @@ def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
     for stage in stages:
         of_pipeline.setdefault(pipeline_of(stage), set()).add(stage)
     whole = [name for name, all_of in of_pipeline.items() if all_of <= named.keys()]
-    inside = {stage for name in whole for stage in of_pipeline[name]}
-    return [*whole, *(target for target in named if target not in inside)]
+    inside = set().union(*(of_pipeline[name] for name in whole))
+    return whole + [target for target in named if target not in inside]
 
 
 def commit(targets: Collection[str], folders: Iterable[Path]) -> list[str]:
@@ -107,18 +107,27 @@ def commit(targets: Collection[str], folders: Iterable[Path]) -> list[str]:
     Returns:
         The pipelines that have a target.
     """
-    names = [name for name in targets if not name.endswith(".dvc")]
-    files = list(dict.fromkeys(n if n.endswith(PIPELINE) else pipeline_of(n) for n in names))
-    for file in files:
-        run(*write_code(file))
-    checks = [CHECK if f == PIPELINE else f"{f}:{CHECK}" for f in files if f not in targets]
-    found = (path for folder in folders for path in folder.rglob("*"))
-    times = {path: path.stat().st_mtime_ns for path in found if path.is_file()}
+    pipelines: dict[str, None] = {}  # a set in order
+    for name in targets:
+        if name.endswith(PIPELINE):
+            pipelines[name] = None
+        elif not name.endswith(".dvc"):
+            pipelines[pipeline_of(name)] = None
+    checks = []
+    for pipeline in pipelines:
+        run(*write_code(pipeline))
+        if pipeline not in targets:
+            checks.append(CHECK if pipeline == PIPELINE else f"{pipeline}:{CHECK}")
+    times = {}
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                times[path] = path.stat().st_mtime_ns
     run("dvc", "commit", "--force", *checks, *targets)
     for path, time in times.items():
         if path.stat().st_mtime_ns != time:  # DVC would hash it again where it is set in vain
             os.utime(path, ns=(time, time))
-    return files
+    return list(pipelines)
 
 
 def write_pointer(folder: Path) -> Path:
@@ -130,6 +139,19 @@ def write_pointer(folder: Path) -> Path:
     return path
 
 
+def _undeclared(folder: Path, declared: Sequence[Path]) -> list[Path]:
+    """What of a folder no stage makes, given the outputs of stages in it: it, or a part of it."""
+    if not declared:
+        return [folder]
+    if folder in declared or folder.parts[1] not in SHARED:
+        return []
+    # What no rule declares, as weights on the way.
+    covered = set(declared)
+    for out in declared:
+        covered.update(out.parents)
+    return [path for path in sorted(folder.iterdir()) if path not in covered]
+
+
 def main(study: str) -> None:
     """Hand a finished study to DVC, its records to git, and both on.
 
@@ -137,7 +159,8 @@ def main(study: str) -> None:
         SystemExit: The sources are not committed, or the study is not finished.
     """
     refuse_folder(Path.cwd())
-    if changed := run("git", "status", "--porcelain", "--untracked-files=no", "--", *SOURCES):
+    changed = run("git", "status", "--porcelain", "--untracked-files=no", "--", *SOURCES)
+    if changed:
         raise SystemExit(
             f"Not committed yet:\n{changed}Hint: commit first; what is published names the commit"
             " that it can be made again from."
@@ -147,19 +170,18 @@ def main(study: str) -> None:
             f"Study {study} is not finished, or not up to date.\n"
             f"Hint: `make plan STUDY={study}` says what is missing."
         )
-    folders, stages = all_folders(study), stage_outputs()
+    folders = all_folders(study)
+    stages = stage_outputs()
     tracked, targets = [], []
     for folder in folders:
         inside = [out for out in stages if out == folder or folder in out.parents]
-        others = [] if inside else [folder]
-        if inside and folder not in inside and folder.parts[1] in SHARED:
-            # What no rule declares, as weights on the way.
-            covered = {path for out in inside for path in (out, *out.parents)}
-            others = [path for path in sorted(folder.iterdir()) if path not in covered]
+        others = _undeclared(folder, inside)
         tracked += inside + others
-        targets += [stages[out] for out in inside] + [str(write_pointer(path)) for path in others]
+        targets += [stages[out] for out in inside]
+        targets += [str(write_pointer(path)) for path in others]
     targets = short_targets(targets, stages.values())
-    pipelines, pointers = commit(targets, folders), [n for n in targets if n.endswith(".dvc")]
+    pipelines = commit(targets, folders)
+    pointers = [name for name in targets if name.endswith(".dvc")]
     outputs = collect_records(folders, tracked)
     packed = json.dumps({"targets": targets, "outputs": outputs}, sort_keys=True).encode()
     records_file(study).parent.mkdir(exist_ok=True)
