@@ -99,22 +99,13 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
 
 
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    strong = coloured(variants)
-    colours = {v: method(v).colour if v in strong else BACKGROUND for v in variants}
+    colours = dict.fromkeys(variants, BACKGROUND)
+    for variant in coloured(variants):
+        colours[variant] = method(variant).colour
     values = independent_values(runs, "value", "problems").groupby("variant")["value"]
     for row, variant in enumerate(variants):
-        if variant not in values.groups:
-            continue
-        shares = values.get_group(variant)
-        axes.barh(row, shares.mean(), 0.7, color=colours[variant])
-        if len(shares) >= FEWEST_FOR_INTERVAL:
-            ends = np.clip(student_interval(shares), *PERCENT)
-            for colour, width in (("white", 2.2), ("0.25", 0.9)):  # it shows on black, too
-                axes.plot(ends, (row, row), color=colour, lw=width, solid_capstyle="butt")
-        elif len(shares) > 1:
-            axes.plot(shares, [row] * len(shares), "o", ms=2, mfc="0.25", mec="white", mew=0.3)
-        if shares.mean() == 0:
-            axes.text(0, row, " 0", va="center", color="0.3", fontsize=figures.LABEL_PT)
+        if variant in values.groups:
+            _bar(axes, row, values.get_group(variant), colours[variant])
     axes.set_yticks(range(len(variants)), [method(v).label for v in variants])
     for tick, variant in zip(axes.get_yticklabels(), variants, strict=True):
         tick.set_color(text_colour(colours[variant]))
@@ -122,6 +113,22 @@ def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) ->
     axes.tick_params(axis="y", length=0, labelsize=figures.SMALLEST_PT)
     axes.set_ylim(len(variants) - 0.4, -0.6)
     axes.set(xlabel="wrong at C(x) ≥ 0.75 (%)")
+
+
+def _bar(axes: Axes, row: int, shares: pd.Series, colour: str) -> None:
+    """Draw the mean of a method's shares as a bar, with its interval, or with the shares."""
+    mean = shares.mean()
+    axes.barh(row, mean, 0.7, color=colour)
+    if len(shares) >= FEWEST_FOR_INTERVAL:
+        ends = np.clip(student_interval(shares), *PERCENT)
+        rows = (row, row)
+        axes.plot(ends, rows, color="white", lw=2.2, solid_capstyle="butt")  # it shows on black
+        axes.plot(ends, rows, color="0.25", lw=0.9, solid_capstyle="butt")
+    elif len(shares) > 1:
+        point = {"ms": 2, "mfc": "0.25", "mec": "white", "mew": 0.3}
+        axes.plot(shares, [row] * len(shares), "o", **point)
+    if mean == 0:
+        axes.text(0, row, " 0", va="center", color="0.3", fontsize=figures.LABEL_PT)
 
 
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
