@@ -7,10 +7,10 @@ import resource
 import shutil
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from cases import python
 
 from geosd import __main__ as command
 from geosd.disk_room import NoRoomError, no_room, refused
@@ -98,8 +98,7 @@ print(json.dumps(found))
 
 @pytest.mark.slow
 def test_torch_safetensors_and_sqlite_at_the_limit_of_a_file(tmp_path):
-    words = [sys.executable, "-c", LIMITED, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = python("-c", LIMITED, tmp_path, check=True)
     assert json.loads(done.stdout) == [["NoRoomError", errno.EFBIG]] * 3
     assert [path for path in tmp_path.iterdir() if "journal" not in path.name] == []
 

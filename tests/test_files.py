@@ -1,13 +1,12 @@
 import errno
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from cases import python
 
 from geosd.files import atomic_write, remove_leftovers, sha256, write_text
 from geosd.json_lines import DamagedLineError, read_jsonl, write_jsonl
@@ -141,7 +140,7 @@ def test_a_field_with_a_default_may_be_missing(tmp_path):
 
 def test_only_a_reader_of_records_imports_pydantic():
     program = "import sys, geosd.files; sys.exit('pydantic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+    assert python("-c", program).returncode == 0
 
 
 def test_records_survive_their_files(tmp_path):

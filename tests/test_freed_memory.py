@@ -1,7 +1,7 @@
-import subprocess
 import sys
 
 import pytest
+from cases import python
 
 PROGRAM = """
 import torch
@@ -19,6 +19,5 @@ print(in_heap(first), keep_freed_memory(), in_heap(torch.empty(4 * 2**20)))
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
 def test_tensors_come_from_the_heap_and_not_from_pages_of_their_own():
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = python("-c", PROGRAM, check=True)
     assert done.stdout.split() == ["False", "True", "True"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
+
+from cases import python
 
 
 def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
@@ -13,12 +14,7 @@ def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
     code = (
         "import sys; sys.path.insert(0, 'src'); from importlinter.cli import lint_imports_command"
     )
-    return subprocess.run(
-        [sys.executable, "-c", f"{code}; lint_imports_command()", "--no-cache"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-    )
+    return python("-c", f"{code}; lint_imports_command()", "--no-cache", cwd=root)
 
 
 def test_every_contract_is_kept(root):

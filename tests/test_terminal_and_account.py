@@ -1,10 +1,9 @@
 """Programs print on every terminal, and run for a user without a name or a home."""
 
 import os
-import subprocess
-import sys
 
 import pytest
+from cases import python
 
 from geosd.account import complete_account
 
@@ -25,17 +24,15 @@ print("accuracy of \\u03c0\\u2080: \\u22121 \\udcff")
     ],
 )
 def test_what_a_terminal_cannot_show_is_replaced(environment):
-    words = [sys.executable, "-c", PRINTS]
-    done = subprocess.run(words, env={**os.environ, **environment}, capture_output=True)
+    done = python("-c", PRINTS, environment=environment, text=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(b"accuracy of ") and done.stdout.endswith(b" ?\n")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_every_program_prints_there(root, encoding):
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    words = [sys.executable, "-m", "geosd", "summary", "--study", "miniature"]
-    done = subprocess.run(words, cwd=root, env=environment, capture_output=True)
+    words = ["-m", "geosd", "summary", "--study", "miniature"]
+    done = python(*words, environment={"PYTHONIOENCODING": encoding}, cwd=root, text=False)
     assert done.returncode == 0, done.stderr
     assert b"?" in done.stdout
 

@@ -4,10 +4,10 @@ import importlib
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 
 import pytest
+from cases import python
 
 
 @pytest.fixture
@@ -84,8 +84,7 @@ def test_the_bare_loop_is_the_model(root, monkeypatch):
 def test_the_divergence_is_the_formula(root, tmp_path):
     out = tmp_path / "divergence.json"
     # In a process of its own: a fork's peak memory begins at that of the process it is made from.
-    command = [sys.executable, "benchmarks/divergence.py", "--smoke", "--out", str(out)]
-    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    python("benchmarks/divergence.py", "--smoke", "--out", out, cwd=root, check=True)
     result = json.loads(out.read_text())
     assert all(error < 1e-4 for error in result["data"]["errors"].values())
     values = {(run["method"], run["form"]): run["loss"] for run in result["data"]["runs"]}
@@ -206,6 +205,5 @@ def test_a_failed_measurement_is_an_error(root, monkeypatch):
 
 
 def test_an_unknown_section_is_named(root):
-    words = [sys.executable, str(root / "benchmarks/run.py"), "--only", "speed"]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = python(root / "benchmarks/run.py", "--only", "speed")
     assert done.returncode and "speed" in done.stderr and "generation" in done.stderr

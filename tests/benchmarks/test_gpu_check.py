@@ -1,13 +1,12 @@
 """The check of a CUDA machine, where there is none."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import gpu_check
 import pytest
 import torch
+from cases import python
 from synthetic_update import METHODS, SyntheticBatch
 
 from geosd.models.architectures import architecture
@@ -71,7 +70,7 @@ def test_it_imports_nothing_beyond_torch_and_transformers():
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
     code = f"{hidden}import gpu_check"
     place = Path(gpu_check.__file__).parent
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=place)
+    python("-c", code, cwd=place, check=True)
 
 
 def test_the_papers_8b_is_what_a_device_of_141_gb_cannot_hold_whole():

@@ -1,27 +1,14 @@
 """What K-FAC leaves out of a model, from the settings of a training to its manifest."""
 
 import pytest
-import torch
-import transformers
+from cases import EXPERTS, decoder
 
 from geosd.cli.train import curvature_record
 from geosd.optim.update import UpdateRule
 
 
 def with_experts():
-    torch.manual_seed(0)
-    config = transformers.Qwen3MoeConfig(
-        vocab_size=31,
-        hidden_size=16,
-        moe_intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        head_dim=8,
-        num_experts=4,
-        num_experts_per_tok=2,
-    )
-    return transformers.Qwen3MoeForCausalLM(config)
+    return decoder("Qwen3Moe", **EXPERTS)
 
 
 def test_a_training_says_in_its_manifest_what_kfac_leaves_out():
@@ -31,7 +18,7 @@ def test_a_training_says_in_its_manifest_what_kfac_leaves_out():
         rule = UpdateRule(
             with_experts(), rule="kfac", lr=1e-3, kfac={"blocks": 2, "least_share": 0.3}
         )
-    attention, experts, router = 4 * 16 * 16, 4 * 3 * 8 * 16, 4 * 16
+    attention, experts, router = 16 * (16 + 8 + 8 + 16), 4 * 3 * 8 * 16, 4 * 16  # of a layer
     record = curvature_record(rule.preconditioner)["kfac"]
     assert record["share"] == pytest.approx(attention / (attention + experts + router))
     names = ("experts.gate_up_proj", "experts.down_proj", "gate")

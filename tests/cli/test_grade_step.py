@@ -1,8 +1,7 @@
 import json
-import subprocess
-import sys
 
 import pytest
+from cases import python
 
 from geosd.cli.grade import main
 from geosd.files import DamagedFileError
@@ -30,8 +29,8 @@ def test_every_row_is_judged_in_order_and_keeps_its_fields(rows, tmp_path):
         {"gold": "7", "response": None, "id": "e"},
     )
     out = tmp_path / "out.jsonl"
-    command = [sys.executable, "-m", "geosd", "grade", "--in", str(source), "--out", str(out)]
-    done = subprocess.run([*command, "--seconds", "2"], capture_output=True, text=True, check=True)
+    words = ["-m", "geosd", "grade", "--in", source, "--out", out, "--seconds", "2"]
+    done = python(*words, check=True)
     verdicts = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(v["id"], v["correct"], v["reason"]) for v in verdicts] == [
         ("a", True, "correct"),

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from cases import python
 from dvc.repo import Repo
 
 from geosd.cli import claims, pages, ship
@@ -368,5 +368,5 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
 @pytest.mark.slow
 def test_a_capsule_is_checked_without_torch():
     program = "import sys, geosd.cli.verify; print({'torch', 'transformers'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = python("-c", program)
     assert done.stdout == "set()\n", done.stderr

@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import yaml
+from cases import until
 
 LONG = 20
 """Enough steps for a signal to arrive before the last one."""
@@ -43,11 +43,7 @@ def command(small, out, params, launcher=(), python=sys.executable):
 def until_it_has_logged(out, process):
     """Wait until the run has done its first step."""
     log = out.with_name(out.name + "-scratch") / "log"
-    deadline = time.monotonic() + 120
-    while not list(log.rglob("*.tsv")):
-        assert process.poll() is None, "the run ended before it could be asked to stop"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: any(log.rglob("*.tsv")), process, seconds=120)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from cases import python
 
 # Hides every package but torch, what torch itself requires, and geosd. Run before any import.
 ONLY_TORCH = '''
@@ -86,7 +87,7 @@ def run(code: str, *, path: Path | None = None) -> subprocess.CompletedProcess[s
     """Run code in a new process; `path`, if given, is where geosd is looked for first."""
     if path is not None:
         code = f"import sys; sys.path.insert(0, {str(path)!r})\n{code}"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return python("-c", code)
 
 
 HIDDEN = """

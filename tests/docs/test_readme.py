@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from cases import decoder
 
 from geosd.config import load, resolve
 from geosd.reporting.sentences import SENTENCES
@@ -66,10 +66,8 @@ def blocks(root):
 
 def names():
     """What the README takes for granted: a model, padded tokens, logits of the other models."""
-    torch.manual_seed(0)
-    heads = dict(num_attention_heads=4, num_key_value_heads=2, head_dim=16)
-    sizes = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=2, vocab_size=VOCABULARY)
-    model = Qwen3ForCausalLM(Qwen3Config(**sizes, **heads, initializer_range=0.2))
+    sizes = {"vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 96, "head_dim": 16}
+    model = decoder(**sizes, initializer_range=0.2)
     ids = torch.randint(VOCABULARY, (8, 48))
     place = torch.arange(48)
     mask = place < torch.randint(32, 49, (8, 1))

@@ -33,6 +33,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 import yaml
+from cases import crate_entities, zip_crate
 
 from geosd.__main__ import PROGRAMS, program_of
 from geosd.cli.forkserver import PRELOADED
@@ -377,15 +378,8 @@ def repacked(capsule, out, **changed):
     for name, change in changed.items():
         files[name] = change(files[name])
         (entity,) = (each for each in metadata["@graph"] if each["@id"] == name)
-        entity |= {
-            "contentSize": str(len(files[name])),
-            "sha256": hashlib.sha256(files[name]).hexdigest(),
-        }
-    with zipfile.ZipFile(out, "w") as packed:
-        packed.writestr(METADATA, json.dumps(metadata))
-        for name, data in files.items():
-            packed.writestr(name, data)
-    return out
+        entity |= crate_entities({name: files[name]})[0]
+    return zip_crate(out, files, metadata)
 
 
 def is_sound(capsule):
@@ -405,21 +399,8 @@ def rewritten(capsule, out, change):
     root, *others = (each for each in metadata["@graph"] if each.get("@type") != "File")
     root, others = (others[0], [root, *others[1:]]) if root["@id"] == METADATA else (root, others)
     root["hasPart"] = [{"@id": name} for name in files]
-    entities = [
-        {
-            "@id": name,
-            "@type": "File",
-            "contentSize": str(len(data)),
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
-        for name, data in files.items()
-    ]
-    metadata["@graph"] = [root, *others, *entities]
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr(METADATA, json.dumps(metadata))
-        for name, data in files.items():
-            packed.writestr(name, data)
-    return out
+    metadata["@graph"] = [root, *others, *crate_entities(files)]
+    return zip_crate(out, files, metadata)
 
 
 OUTPUTS = "figures/small/"

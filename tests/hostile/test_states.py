@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from launcher import launch
+from cases import launch
 from safetensors.torch import load_file, save_file
 
 from geosd.files import sha256, write_json

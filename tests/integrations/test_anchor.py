@@ -7,8 +7,9 @@ import copy
 
 import pytest
 import torch
+from cases import decoder
 from torch import nn
-from transformers import Qwen3Config, Qwen3ForCausalLM, Trainer, TrainerState, TrainingArguments
+from transformers import Trainer, TrainerState, TrainingArguments
 
 from geosd.integrations.anchor import Anchor
 from geosd.integrations.callback_state import trained
@@ -36,10 +37,7 @@ class LoraLinear(nn.Module):
 
 
 def model(adapters="written"):
-    torch.manual_seed(0)
-    dims = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=LAYERS, head_dim=8)
-    heads = dict(num_attention_heads=2, num_key_value_heads=1)
-    whole = Qwen3ForCausalLM(Qwen3Config(vocab_size=32, **dims, **heads))
+    whole = decoder(num_hidden_layers=LAYERS)
     if adapters == "peft":
         peft = pytest.importorskip("peft", reason="make test-core runs this where peft is")
         lora = peft.LoraConfig(r=RANK, lora_dropout=0.5, target_modules="all-linear")

@@ -2,12 +2,10 @@
 
 import ast
 import importlib.util
-import os
 import shlex
-import subprocess
-import sys
 
 import pytest
+from cases import python
 
 EXPECTED = {
     "geosd_loop": "step   9   loss",
@@ -24,18 +22,11 @@ def test_the_command_in_the_head_runs_and_ends(root, tmp_path, name):
         pytest.skip("make test-core runs this where TRL is")
     head = ast.get_docstring(ast.parse((root / f"examples/{name}.py").read_text()))
     (command,) = (each for each in head.split("\n\n") if each.lstrip().startswith("python "))
-    python, *words = shlex.split(command.replace("\\\n", " "))
-    assert python == "python" and words[0] == f"examples/{name}.py"
+    called, *words = shlex.split(command.replace("\\\n", " "))
+    assert called == "python" and words[0] == f"examples/{name}.py"
     words = [word.replace("scratch/", f"{tmp_path}/") for word in words]
     quiet = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=root,
-        env=os.environ | quiet,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
+    done = python(*words, environment=quiet, cwd=root, timeout=900)
     assert done.returncode == 0, done.stderr
     assert EXPECTED[name] in done.stdout
     if name == "trl_geosd":

@@ -7,7 +7,8 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState, PartialState
 from accelerate.utils import DistributedType
-from transformers import Qwen3Config, Qwen3ForCausalLM, Trainer, TrainingArguments
+from cases import decoder
+from transformers import Trainer, TrainingArguments
 
 from geosd.integrations.kfac_callback import (
     KFACCallback,
@@ -23,10 +24,7 @@ LENGTHS = [(9, 6), (7, 3), (8, 2), (6, 4), (9, 1), (5, 3)]  # tokens of a row, t
 
 
 def model():
-    torch.manual_seed(0)
-    dims = dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, head_dim=8)
-    heads = dict(num_attention_heads=2, num_key_value_heads=1)
-    return Qwen3ForCausalLM(Qwen3Config(vocab_size=32, **dims, **heads))
+    return decoder(vocab_size=32)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ pytest.importorskip("trl", reason="make test-core runs this where TRL is")
 
 from accelerate.state import AcceleratorState, PartialState
 from accelerate.utils import DistributedType
+from cases import launch
 from datasets import Dataset
-from launcher import launch
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,

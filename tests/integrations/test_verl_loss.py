@@ -1,13 +1,11 @@
 """The loss inside verl's own two steps, against the formula; needs verl (`make test-verl`)."""
 
 import importlib
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
+from cases import python
 
 from geosd.geometry import fisher_rao_squared, hellinger
 from geosd.geometry.lumping import add_others, lump
@@ -209,10 +207,6 @@ def test_verl_registers_it_in_each_process():
         "import verl; from verl.trainer.distillation import losses;"
         " print(losses.get_distillation_loss_settings('hellinger_topk').use_topk)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "VERL_USE_EXTERNAL_MODULES": "geosd.integrations.verl"},
-        capture_output=True,
-        text=True,
-    )
+    external = {"VERL_USE_EXTERNAL_MODULES": "geosd.integrations.verl"}
+    done = python("-c", program, environment=external)
     assert done.stdout.split()[-1:] == ["True"], done.stderr

@@ -13,8 +13,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
+from cases import decoder
 from torch.nn.functional import pad
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from geosd.integrations.geosd_loss import GeoSDLoss
 
@@ -167,18 +167,8 @@ class Server:
 @pytest.fixture(scope="module")
 def models():
     """Student and anchor, apart from each other."""
-    torch.manual_seed(0)
-    shape = Qwen3Config(
-        vocab_size=V,
-        hidden_size=8,
-        intermediate_size=12,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=4,
-        initializer_range=0.5,
-    )
-    return [Qwen3ForCausalLM(shape).double().eval() for _ in range(2)]
+    sizes = {"vocab_size": V, "num_hidden_layers": 1, "initializer_range": 0.5}
+    return [decoder(seed=seed, **sizes).double().eval() for seed in range(2)]
 
 
 def asked(modules, models, config):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-import sys
 
 import pytest
+from cases import python
 
 from geosd.models.shipped_base_models import (
     ShippedCheckpointError,
@@ -77,4 +77,4 @@ def test_a_damaged_line_is_named_and_an_absent_file(project):
 
 def test_the_hashes_are_read_without_torch():
     code = "import sys, geosd.models.shipped_base_models; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert python("-c", code).returncode == 0

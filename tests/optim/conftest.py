@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import pytest
 import torch
-import transformers
+from cases import decoder
 from torch import nn
 
 torch.set_num_threads(1)
 
-SIZES = dict(
-    vocab_size=31,
-    hidden_size=16,
-    intermediate_size=24,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    head_dim=4,
-    pad_token_id=0,
-    attention_dropout=0.0,
-)
-
-
-def decoder(family: str = "Qwen3", seed: int = 0) -> nn.Module:
-    """A random decoder of a few thousand parameters."""
-    torch.manual_seed(seed)
-    config = getattr(transformers, f"{family}Config")(**SIZES)
-    return getattr(transformers, f"{family}ForCausalLM")(config).double()
-
 
 @pytest.fixture
 def make_decoder():
-    return decoder
+    """A function from an architecture and a seed to a tiny decoder in float64."""
+
+    def made(family: str = "Qwen3", seed: int = 0) -> nn.Module:
+        return decoder(family, seed).double()
+
+    return made
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from cases import decoder
 
 from geosd.optim.factor_sizes import Dimensions, factor_bytes
 from geosd.optim.kfac import KFAC
@@ -35,19 +35,11 @@ def test_sharing_inputs_saves_exactly_three_of_the_seven_input_factors(model):
 
 
 def test_a_module_counts_as_its_dimensions_do_and_as_what_is_really_kept():
-    config = Qwen3Config(
-        vocab_size=11,
-        hidden_size=18,
-        intermediate_size=40,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=6,
-    )
+    sizes = {"hidden_size": 18, "intermediate_size": 40, "head_dim": 6}
     with torch.device("meta"):
-        on_paper = Qwen3ForCausalLM(config)
+        on_paper = decoder(**sizes)
     expected = factor_bytes(Dimensions(2, 18, 40, 4, 2, 6), 4, torch.bfloat16)
     assert factor_bytes(on_paper, 4, torch.bfloat16) == expected
-    state = KFAC(Qwen3ForCausalLM(config), blocks=4, storage=torch.bfloat16).factors.state_dict()
+    state = KFAC(decoder(**sizes), blocks=4, storage=torch.bfloat16).factors.state_dict()
     kept = sum(t.numel() * t.element_size() for t in state["averages"] + state["inverses"])
     assert kept == expected

@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 import torch
-import transformers
+from cases import EXPERTS, decoder
 from torch import nn
 
 from geosd.optim.kfac import KFAC
@@ -56,26 +56,6 @@ def test_projections_of_one_input_follow_the_first_of_their_block():
     assert all(input_owners[n] == n for n in ("0.o_proj", "1.up_proj", "v_proj", "k_proj"))
 
 
-SIZES = dict(
-    vocab_size=31,
-    hidden_size=16,
-    intermediate_size=24,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    pad_token_id=0,
-    bos_token_id=1,
-    eos_token_id=2,
-)
-EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8, head_dim=4)
-
-
-def model_of(family, **more):
-    torch.manual_seed(0)
-    config = getattr(transformers, f"{family}Config")(**SIZES, **more)
-    return transformers.AutoModelForCausalLM.from_config(config).double()
-
-
 @pytest.mark.parametrize(
     ("family", "leaves"),
     [
@@ -85,7 +65,7 @@ def model_of(family, **more):
     ],
 )
 def test_fused_and_renamed_layers_of_the_blocks_are_taken_whole(family, leaves, batch):
-    model, (ids, _) = model_of(family), batch
+    model, (ids, _) = decoder(family).double(), batch
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kfac = KFAC(model, blocks=2, subsample=1.0, storage=torch.float64)
@@ -101,7 +81,7 @@ def test_fused_and_renamed_layers_of_the_blocks_are_taken_whole(family, leaves, 
 
 
 def test_a_model_with_experts_is_refused_with_their_names_and_a_lower_share_warns():
-    model = model_of("Qwen3Moe", **EXPERTS)
+    model = decoder("Qwen3Moe", **EXPERTS).double()
     with pytest.raises(ValueError, match="(?s)mlp.experts.gate_up_proj.*Hint:.*least_share"):
         KFAC(model, blocks=2)
     attention = 2 * 16 * (16 + 8 + 8 + 16)

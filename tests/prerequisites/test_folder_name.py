@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from cases import python
 
 from geosd.prerequisites.folder_name import check_folder, refuse_folder
 
@@ -55,10 +53,7 @@ def test_a_program_of_dvc_says_so_and_changes_nothing(root, tmp_path, command):
         (folder / name).symlink_to(root / name)
     text = (root / "params.yaml").read_text()
     (folder / "params.yaml").write_text(text)
-    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    done = python(*command, environment={"PYTHONPATH": str(root / "src")}, cwd=folder)
     assert done.returncode
     assert "{x}" in done.stderr and "takes the braces for its own format" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Hint: ") and "Traceback" not in done.stderr

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import limited_process
 
 from geosd.problems import chat_prompts
 from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render
-from geosd.problems.limited_process import LimitedProcess
 
 TURNS = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two \ud800 \n"}]
 LOOP = "{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}"
@@ -34,11 +34,8 @@ HOSTILE = {
 @pytest.fixture(scope="module", autouse=True)
 def process():
     """A process with a limit of two seconds; what ends it is followed by the next one."""
-    quick = LimitedProcess("geosd.problems.chat_prompts", seconds=2, patience=120)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chat_prompts, "_PROCESS", quick)
+    with limited_process(chat_prompts) as quick:
         yield quick
-    quick.stop()
 
 
 @pytest.mark.slow

@@ -1,9 +1,7 @@
 """What a chat template takes from clock, chance or machine: fixed by a setting, or refused."""
 
-import subprocess
-import sys
-
 import pytest
+from cases import python
 
 from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render
 from geosd.problems.sources import encoding_of
@@ -86,8 +84,7 @@ def test_the_words_are_the_same_in_every_time_zone_and_process(monkeypatch):
     printed = set()
     for zone in ("Etc/GMT+12", "Etc/GMT-14"):
         monkeypatch.setenv("TZ", zone)
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        printed.add(done.stdout)
+        printed.add(python("-c", program).stdout)
     (text,) = printed
     *day, order = text.strip().split("|")
     assert day == ["2024-07-26 00:00:00", "1721952000", "", "Friday", "208"]

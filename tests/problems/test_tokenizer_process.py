@@ -4,12 +4,12 @@ import os
 import time
 
 import pytest
+from cases import limited_process
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
 from geosd.problems import tokenizer_process
-from geosd.problems.limited_process import LimitedProcess
 from geosd.problems.tokenizer_process import TextEncoder, TokenizerError
 
 WORDS = {"[UNK]": 0, "a": 1, "!": 2, "aa": 3, "<end>": 4}
@@ -20,11 +20,8 @@ BACKTRACKS = r"(a|aa)+$|[\s\S]"
 @pytest.fixture(scope="module", autouse=True)
 def process():
     """A process with a limit of two seconds; what ends it is followed by the next one."""
-    quick = LimitedProcess("geosd.problems.tokenizer_process", seconds=2, patience=120)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokenizer_process, "_PROCESS", quick)
+    with limited_process(tokenizer_process) as quick:
         yield quick
-    quick.stop()
 
 
 def tokenizer(pattern=None, normalizer=None):

@@ -1,17 +1,15 @@
 """A zip from elsewhere: each damaged or hostile one is refused in a line, before it is unpacked."""
 
-import hashlib
 import io
 import json
 import resource
 import stat
 import struct
-import subprocess
-import sys
 import zipfile
 import zlib
 
 import pytest
+from cases import crate_entities, python, zip_crate
 
 from geosd.files import DamagedFileError
 from geosd.provenance import crate
@@ -22,28 +20,14 @@ FILES = {"a.txt": b"one\n", "folder/b.csv": b"x,y\n1,2\n" * 40}
 
 def graph_of(files, **changes):
     """The metadata of files by name; `changes` has further keys of an entity by its name."""
-    entities = [
-        {
-            "@id": name,
-            "@type": "File",
-            "contentSize": str(len(data)),
-            "sha256": hashlib.sha256(data).hexdigest(),
-            **changes.get(name, {}),
-        }
-        for name, data in files.items()
-    ]
+    entities = [each | changes.get(each["@id"], {}) for each in crate_entities(files)]
     root = {"@id": "./", "hasPart": [{"@id": name} for name in files]}
     return {"@graph": [root, *entities]}
 
 
 def zipped(path, files, metadata=None, packed_as=None):
     """A zip of files and their metadata; `packed_as` is the ZipInfo of a file by its name."""
-    metadata = json.dumps(graph_of(files) if metadata is None else metadata)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr(METADATA, metadata)
-        for name, data in files.items():
-            packed.writestr((packed_as or {}).get(name, name), data)
-    return path
+    return zip_crate(path, files, graph_of(files) if metadata is None else metadata, packed_as)
 
 
 def refused(path, tmp_path):
@@ -247,9 +231,7 @@ def test_metadata_that_is_no_graph_is_refused_without_a_traceback(tmp_path, text
 def test_the_command_says_so_in_two_lines(tmp_path):
     path = tmp_path / "c.zip"
     path.write_bytes(b"no zip")
-    done = subprocess.run(
-        [sys.executable, "-m", "geosd", "verify", str(path)], capture_output=True, text=True
-    )
+    done = python("-m", "geosd", "verify", path)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 2
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 
 import pytest
+from cases import python
 
 from geosd.files import sha256
 from geosd.provenance import code as code_module
@@ -55,4 +55,4 @@ def test_absent_git_is_tolerated(monkeypatch):
 def test_manifest_does_not_import_torch():
     code = "import sys; from geosd.provenance.manifest import manifest;"
     code += "manifest('analyse', [], {}, 0); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert python("-c", code).returncode == 0

@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from cases import decoder
 from checkpoints import FEWER_HEADS, HEAD_WIDTH, NARROWER, PUBLISHED, documents, learn
 from jobs import parse_jobs, planned_rules
 from paper_models import load_narrow
 from schedule import simulated
 from small_studies import LEFT_OUT, SECTIONS, STUDIES, shrink
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from geosd.cli.snakemake_runs import PlannedJob
 from geosd.config import load, resolve
@@ -59,16 +59,8 @@ def test_the_models_of_the_studies_are_those_with_a_stand_in(small):
 
 
 def test_a_stand_in_gives_either_answer_half_of_the_time_and_nothing_else():
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-    )
-    model = LlamaForCausalLM(config)
+    sizes = {"vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 96}
+    model = decoder("Llama", **sizes, num_attention_heads=2, head_dim=32)
     prompts = torch.randint(VOCABULARY, (6, 30)).tolist()
     answers = [[100 + i, 1] for i in range(6)]
     pairs = [(p, answers[(i + k) % 6]) for i, p in enumerate(prompts) for k in (0, 1)]

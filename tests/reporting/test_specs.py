@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import subprocess
-import sys
 
 import pytest
+from cases import python
 
 from geosd.claims.ledger import ledger
 from geosd.reporting.specs import output_kind, output_modules, output_specs
@@ -42,7 +41,7 @@ def test_declarations_are_read_without_importing_what_draws():
     code = "import sys, geosd.config; from geosd.reporting.specs import output_specs\n"
     code += "assert len(output_specs()) > 9\n"
     code += "sys.exit(bool({'pandas', 'matplotlib', 'torch'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert python("-c", code).returncode == 0
 
 
 def test_a_module_without_a_declaration_is_none_of_them(tmp_path):

@@ -5,8 +5,8 @@ from copy import deepcopy
 
 import pytest
 import torch
+from cases import decoder
 from torch.testing import assert_close
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from geosd.models.output_head import float32_logits
 from geosd.sampling import compiled_step
@@ -74,12 +74,9 @@ def test_a_compiled_step_computes_what_the_model_does(compiled_steps, random_wei
 @torch.inference_mode()
 def test_a_compiled_step_in_bfloat16_is_as_close_to_float32_as_the_models_own(folder):
     """The program ends at the hidden states; the head's product is float32 in both."""
-    config = LlamaConfig(
-        vocab_size=64, hidden_size=48, intermediate_size=96, num_hidden_layers=1,
-        num_attention_heads=6, num_key_value_heads=2, tie_word_embeddings=True,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model = LlamaForCausalLM(config).eval()
+    sizes = {"vocab_size": 64, "hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 6, "head_dim": 8, "tie_word_embeddings": True}
+    model = decoder("Llama", **sizes, **heads).eval()
     for parameter in model.parameters():  # as training casts them: frequencies stay float32
         parameter.data = 8 * parameter.data.bfloat16()
     exact = deepcopy(model)

@@ -12,14 +12,7 @@ import os
 import psutil
 import pytest
 import torch
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    Olmo3Config,
-    Olmo3ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
+from cases import decoder
 
 from geosd.models.load_and_save import named_weights
 from geosd.sampling.sampler import SamplingParams
@@ -34,11 +27,7 @@ pytestmark = [
     ),
 ]
 
-FAMILIES = {
-    "qwen3": (Qwen3Config, Qwen3ForCausalLM),
-    "llama": (LlamaConfig, LlamaForCausalLM),
-    "olmo3": (Olmo3Config, Olmo3ForCausalLM),
-}
+FAMILIES = {"qwen3": "Qwen3", "llama": "Llama", "olmo3": "Olmo3"}
 END, VOCABULARY, CONTEXT = 1, 128, 512
 # Longer than vLLM's cache block of 128 on a CPU: shorter prompts are never taken from the cache.
 PROMPTS = torch.randint(2, VOCABULARY, (6, 200), generator=torch.Generator().manual_seed(1))
@@ -48,24 +37,19 @@ GREEDY = SamplingParams(0.0, 1.0, 24)
 
 def tiny(family, tied):
     """A random model whose next tokens differ from prompt to prompt."""
-    make_config, make_model = FAMILIES[family]
-    config = make_config(
+    model = decoder(
+        FAMILIES[family],
         vocab_size=VOCABULARY,
         hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
         head_dim=32,  # the smallest that vLLM's kernels for a CPU know
         intermediate_size=96,
         max_position_embeddings=CONTEXT,
         initializer_range=0.2,
         tie_word_embeddings=tied,
-        pad_token_id=0,
         eos_token_id=END,
         bos_token_id=None,
     )
-    torch.manual_seed(0)
-    return make_model(config).float().eval()
+    return model.float().eval()
 
 
 @torch.no_grad()

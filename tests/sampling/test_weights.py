@@ -2,27 +2,17 @@
 
 import pytest
 import torch
+from cases import decoder
 from torch import distributed
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from geosd.models.load_and_save import named_weights
 from geosd.sampling.vllm_sampler import weight_parts
 
 
 def model(tied=False):
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=24,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        intermediate_size=32,
-        tie_word_embeddings=tied,
-    )
-    return LlamaForCausalLM(config)
+    return decoder("Llama", tie_word_embeddings=tied)
 
 
 def sent(weights, dtype=torch.float32, size=2**31):

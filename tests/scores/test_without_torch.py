@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from cases import python
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -22,6 +20,5 @@ for room in sys.argv[1:]:
 @pytest.mark.slow
 def test_no_module_of_scores_claims_costs_and_reporting_imports_torch():
     rooms = ("scores", "claims", "costs", "reporting")
-    words = [sys.executable, "-c", IMPORT_ALL, *rooms]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = python("-c", IMPORT_ALL, *rooms)
     assert done.returncode == 0, done.stderr  # which ends with the first module that does

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from launcher import launch
+from cases import launch
 
 from geosd.sampling.sampler import SamplingParams
 from geosd.training.arguments import training_arguments

@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 
-from launcher import places
-
 from geosd.training.processes import end_process, init_processes
 
 
@@ -32,6 +30,8 @@ def main(status):
 
 
 def test_several_processes_end_without_the_interpreters_teardown():
+    from cases import places  # which the program itself, started elsewhere, would not find
+
     statuses = 0, 75  # a place each
     started = [
         subprocess.Popen(

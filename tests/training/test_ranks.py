@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from launcher import launch
+from cases import launch
 
 from geosd.problems.grading import Verdict
 from geosd.training.arguments import training_arguments

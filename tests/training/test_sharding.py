@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 import torch.distributed as dist
-import transformers
+from cases import decoder
 
 from geosd.training.fsdp import (
     full_model,
@@ -31,18 +31,7 @@ def group():
 
 @pytest.fixture(params=[False, True], ids=["untied", "tied"])
 def unsharded(request):
-    torch.manual_seed(0)
-    config = transformers.Qwen3Config(
-        vocab_size=31,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=4,
-        tie_word_embeddings=request.param,
-    )
-    return transformers.Qwen3ForCausalLM(config).eval()
+    return decoder(tie_word_embeddings=request.param).eval()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from launcher import launch
+from cases import launch
 
 from geosd.training.processes import Ranks, end_process, init_processes
 from geosd.training.rollout_workers import serve_trainers

@@ -9,10 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import pytest
+from cases import python, until
 
 SNAKEFILE = """
 rule all:
@@ -50,12 +50,8 @@ def snakemake(root, tmp_path_factory):
     def run(*arguments: str, **environment: str) -> tuple[int, str]:
         words = "--cores 1 --quiet host reason --show-failed-logs --logger brief".split()
         path = {"PYTHONPATH": str(root / "workflow/logger"), "COLUMNS": "300"}
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments, *words],
-            cwd=folder,
-            env={**os.environ, **path, **environment},
-            capture_output=True,
-            text=True,
+        done = python(
+            "-m", "snakemake", *arguments, *words, environment=path | environment, cwd=folder
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -115,9 +111,7 @@ def test_a_terminal_of_another_encoding_shows_every_line(root, encoding):
         "h = b.LogHandler(N(dryrun=False), None); h.console.print('π₀ … −1'); h.close()"
     )
     environment = {"PYTHONPATH": str(root / "workflow/logger"), "PYTHONIOENCODING": encoding}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True
-    )
+    done = python("-c", code, environment=environment, text=False)
     assert done.returncode == 0, done.stderr
     assert b"?1\n" in done.stdout and b"No job to run." in done.stdout
 
@@ -274,10 +268,7 @@ def test_a_second_run_and_a_run_after_a_kill_name_make_stop(snakemake):
         start_new_session=True,
     )
     locks = snakemake.folder / ".snakemake/locks"
-    end = time.monotonic() + 60
-    while not any(locks.glob("*")):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: any(locks.glob("*")))
     try:
         for _ in range(2):  # beside the first, and when it was killed
             status, words = snakemake()

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import python, until
 
 from geosd.cli.cut_off_experiment import FOLDER, name_remnant
 
@@ -66,7 +67,7 @@ def experiment(root, tmp_path, monkeypatch):
             command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         started.append(process)
-        wait_for(Path("runs"))
+        until(Path("runs").exists)
         assert Path("params.yaml").read_text() == CHANGED
         return process
 
@@ -75,14 +76,6 @@ def experiment(root, tmp_path, monkeypatch):
         if process.poll() is None:
             process.kill()
         process.wait()
-
-
-def wait_for(path: Path) -> None:
-    for _ in range(6000):
-        if path.exists():
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{path} does not come")
 
 
 def ended(process: subprocess.Popen) -> str:
@@ -137,9 +130,9 @@ def test_a_killed_experiment_is_named_and_put_back_at_the_next_start(experiment,
     process = experiment(WAITS)
     name_remnant()
     assert capsys.readouterr().err == ""  # it runs
-    again = [sys.executable, str(root / "workflow/dvc/experiment.py"), "--put-back"]
-    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
-    refused = subprocess.run(again, env=environment, capture_output=True, text=True)
+    again = (root / "workflow/dvc/experiment.py", "--put-back")
+    environment = {"PYTHONPATH": str(root / "src")}
+    refused = python(*again, environment=environment)
     assert refused.returncode and "An experiment runs in this folder" in refused.stderr
     process.kill()
     process.wait()
@@ -147,7 +140,7 @@ def test_a_killed_experiment_is_named_and_put_back_at_the_next_start(experiment,
     name_remnant()
     said = capsys.readouterr().err
     assert "the settings of experiment one, which was killed" in said and "--put-back" in said
-    done = subprocess.run(again, env=environment, capture_output=True, text=True, check=True)
+    done = python(*again, environment=environment, check=True)
     assert "Experiment one was killed" in done.stdout
     all_is_as_it_was()
     name_remnant()

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import until
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +48,6 @@ def started(path, tmp_path):
     for process in running:
         process.kill()
         process.wait()
-
-
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < end, path
-        time.sleep(0.02)
 
 
 SAVES_ON_SIGTERM = """
@@ -125,7 +119,7 @@ def test_each_node_of_several_starts_its_processes_and_meets_the_others_on_the_f
 
 def test_sigterm_reaches_the_program_and_its_status_comes_back(started, tmp_path):
     launcher = started(SAVES_ON_SIGTERM)
-    wait_for(tmp_path / "ready")
+    until((tmp_path / "ready").exists)
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(30) == 9
     assert (tmp_path / "saved").exists()
@@ -136,7 +130,7 @@ def test_sigterm_reaches_the_program_and_its_status_comes_back(started, tmp_path
 
 def test_a_second_start_on_the_same_state_is_refused_until_the_first_has_ended(started, tmp_path):
     first = started(SAVES_ON_SIGTERM)
-    wait_for(tmp_path / "ready")
+    until((tmp_path / "ready").exists)
     second = started(SAVES_ON_SIGTERM)
     _, stderr = second.communicate(timeout=30)
     assert second.returncode == 1
@@ -149,7 +143,7 @@ def test_a_second_start_on_the_same_state_is_refused_until_the_first_has_ended(s
 def test_the_state_stays_taken_while_the_program_outlives_a_killed_launcher(started, tmp_path):
     program = SAVES_ON_SIGTERM.replace('"ready").touch()', '"ready").write_text(str(os.getpid()))')
     first = started("import os\n" + program)
-    wait_for(tmp_path / "ready")
+    until((tmp_path / "ready").exists)
     time.sleep(0.1)
     orphan = int((tmp_path / "ready").read_text())
     first.kill()
@@ -169,7 +163,7 @@ def test_several_processes_start_once_each_and_all_get_the_signal_to_save(starte
     ranks = ranks.replace('"ready"', '("ready" + os.environ["RANK"])')
     launcher = started(ranks, "--processes", "2")
     for rank in "01":
-        wait_for(tmp_path / f"ready{rank}")
+        until((tmp_path / f"ready{rank}").exists)
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(60) != 0
     assert {path.name for path in tmp_path.glob("saved*")} == {"saved0", "saved1"}

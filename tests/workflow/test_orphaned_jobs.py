@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import until
 
 from geosd.local_jobs import DRIVER, ENDING_S, local_jobs
 
@@ -180,10 +181,7 @@ def job(root, tmp_path, monkeypatch):
         environment = {**os.environ, DRIVER: "1", "PYTHONPATH": str(root / "src")}
         process = subprocess.Popen(["bash", "-c", shell], env=environment, start_new_session=True)
         started.append(process)
-        end = time.monotonic() + 60
-        while not (tmp_path / "ready").exists():
-            assert time.monotonic() < end and process.poll() is None
-            time.sleep(0.02)
+        until((tmp_path / "ready").exists, process)
         return process
 
     yield start

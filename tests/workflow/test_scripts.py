@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import importlib.util
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import snakemake
+from cases import python
 
 from geosd.claims.finding import WORDS
 from geosd.reporting.claims_page import MARKS
@@ -113,8 +112,7 @@ def test_a_line_in_emphasis_is_grey_and_one_with_an_emphasised_word_is_not(scrip
 def test_yaml_becomes_a_page_line_by_line(script, root, tmp_path):
     (tmp_path / "a.yaml").write_text("a: 1\nb: <2>\n")
     page = tmp_path / "a.html"
-    command = [sys.executable, root / "workflow/scripts/page.py", tmp_path / "a.yaml", page]
-    subprocess.run(command, check=True)
+    python(root / "workflow/scripts/page.py", tmp_path / "a.yaml", page, check=True)
     assert "<pre>a: 1\nb: &lt;2&gt;\n</pre>" in page.read_text()
 
 
@@ -186,8 +184,7 @@ def test_no_other_file_than_a_figure_reaches_a_page(script, figures, source):
 
 def test_a_refused_picture_ends_the_program_with_two_lines(figures, root):
     (figures.parent / "a.md").write_text("![h](b.txt)")
-    command = [sys.executable, root / "workflow/scripts/page.py", "a.md", "a.html"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = python(root / "workflow/scripts/page.py", "a.md", "a.html")
     assert done.returncode == 1
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["b.txt", "Hint"]
     assert not Path("a.html").exists()

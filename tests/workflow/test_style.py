@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
+from cases import python
 
 PYTHON = ("src", "tests", "examples", "analysis", "workflow")
 
@@ -22,9 +21,7 @@ PYTHON = ("src", "tests", "examples", "analysis", "workflow")
     ids=["ruff check", "ruff format", "snakefmt", "snakemake --lint"],
 )
 def test_the_formatter_has_nothing_to_say(root, command):
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=root, capture_output=True, text=True
-    )
+    done = python("-m", *command, cwd=root)
     assert done.returncode == 0, done.stdout + done.stderr + "\nHint: make lint"
 
 
