@@ -30,6 +30,7 @@ def test_published_verdicts_agree_to_99_percent(graded):
     assert not [row for row, _, verdict in graded if verdict.reason in ("timeout", "crash")]
 
 
+@pytest.mark.slow
 def test_every_disagreement_has_a_category_and_stands_in_the_document(agreement, graded, root):
     table = agreement.disagreements(graded)
     assert "unexplained" not in table

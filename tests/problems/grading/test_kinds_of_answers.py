@@ -1,328 +1,38 @@
-"""Kinds of answers that graders were reported to judge wrongly, each kind with controls."""
+"""Each row of kinds_of_answers.yaml, judged as the response of a model."""
+
+from pathlib import Path
 
 import pytest
+import yaml
 
-from geosd.problems.grading.typed_grader import TypedGrader, grade_response
+from geosd.problems.grading.typed_grader import grade_answer, grade_response
 
-BOXED = {
-    "an equation states its last side": [
-        ("73", r"m+n = 64+9 = 73", True),
-        ("64", r"m + n = 64 + 9 = 73", False),
-        ("314", r"100a+b = 314", True),
-        ("21", r"a_{20} = 21", True),
-        ("40", r"[ABCD] = 40", True),
-        ("40", r"|AB| = 40", True),
-        ("13", r"\sqrt{169} = 13", True),
-        ("14", r"\sqrt{169} = 14", False),
-        ("120", r"5! = 120", True),
-        ("10", r"\binom{5}{2} = 10", True),
-        ("1024", r"2^{10} = 1024", True),
-        ("60", r"\angle ABC = 60^\circ", True),
-        ("60", r"m\angle A = 60", True),
-        ("8", r"f(3) = 8", True),
-        ("8", r"\gcd(24, 32) = 8", True),
-        ("8", r"AB^2 = 8", True),
-        ("25", r"x^2 + y^2 = 25", True),
-        ("25", r"xy = 25", True),
-        (r"\frac{2}{7}", r"P(A \cap B) = \frac{4}{14} = \frac{2}{7}", True),
-        (r"\frac{1}{2}", r"\sin 30^\circ = \frac{1}{2}", True),
-        (r"\frac{1}{2}", r"\tan \theta = \frac12", True),
-        (r"\frac{3}{4}", r"\frac{m}{n} = \frac{3}{4}", True),
-        (r"3\sqrt{2}", r"\text{Area of } ABC = 3\sqrt{2}", True),
-        (r"3\sqrt{2}", r"BC = \sqrt{18} = 3\sqrt{2}", True),
-        ("9", r"4 + 5 = 9", True),
-        ("9", r"4 \cdot 2 = 9", False),
-        ("9", r"x = 4 + 6 = 9", False),
-        ("18", r"3x = 18", False),
-        ("16", r"x^2 = 16", False),
-        ("18", r"x + 2 = 18", False),
-        ("18", r"\frac{x}{2} = 18", False),
-        (r"\frac12", r"2\theta = \frac12", False),
-        ("18", r"x = 18", True),
-        ("18", r"\theta = 18", True),
-        ("18", r"f^{-1}(3) = 18", True),
-        ("18", r"\#S = 18", True),
-        (r"\frac{5}{6}", r"\Pr[X] = \frac{5}{6}", True),
-        (r"4\pi", r"2 \cdot 2\pi = 4\pi", True),
-        ("18", r"N \equiv 18 \pmod{100}", False),
-        ("13", r"m+n=9+4=\boxed{13}", True),
-    ],
-    "letters are variables, not a word": [
-        ("a - b", "-b + a", True),
-        ("xy", r"y \cdot x", True),
-        ("xyz", "zyx", True),
-        ("pq", "p+q", False),
-        ("r-s-t", "r-t-s", True),
-        (r"\text{Kayla}", "Kayla", True),
-        (r"\text{odd}", r"\text{even}", False),
-        (r"\text{no}", r"\text{on}", False),
-        ("east", "seat", False),
-        ("2ab", "2ba", True),
-        ("k", "k", True),
-        ("k", "K", False),
-    ],
-    "named coordinates have the order of their names": [
-        ("(5,2)", "y=2, x=5", True),
-        ("(5,2)", r"x=5 \text{ and } y=2", True),
-        ("(2,5)", "y=2, x=5", False),
-        ("(2,5)", "(y,x)=(2,5)", False),
-        ("(5,2)", "(y,x)=(2,5)", True),
-        ("(5,2)", "(x, y) = (5, 2)", True),
-        ("(1,-2,7)", "z=7, x=1, y=-2", True),
-        ("(1,-2,7)", "z=1, x=7, y=-2", False),
-        (r"\left(\frac12, 3\right)", r"y = 3,\ x = \frac{1}{2}", True),
-        ("(a,b)=(1,2)", "(1,2)", True),
-        ("(1,2)", "(b,a)=(2,1)", True),
-        ("(3,4)", "x=3; y=4", True),
-        ("(3,4)", r"\begin{cases} x = 3 \\ y = 4 \end{cases}", True),
-        ("(3,4)", r"\begin{cases} x = 4 \\ y = 3 \end{cases}", False),
-    ],
-    "the base of a number may be written in several ways": [
-        ("413_5", r"413_{\text{five}}", True),
-        ("413_5", r"(413)_5", True),
-        ("413_5", r"\left(413\right)_5", True),
-        ("413_{16}", r"413_{\text{sixteen}}", True),
-        ("413_5", r"413\text{ base }5", True),
-        ("413_5", r"413 \text{ (base 5)}", True),
-        ("413_5", r"413_{(5)}", True),
-        ("413_5", r"N = 413_5", True),
-        ("413_5", r"413", True),
-        ("413_5", r"413_6", False),
-        ("413_5", r"413_{\text{six}}", False),
-        ("413_5", r"414_5", False),
-        ("1A3_{16}", r"(1A3)_{16}", True),
-        ("1101_{2}", r"(1101)_{\text{two}}", True),
-    ],
-    "or between conditions is the union of their sets": [
-        (r"(-\infty,-1)\cup(4,\infty)", r"x<-1 \text{ or } x>4", True),
-        (r"(-\infty,-1)\cup(4,\infty)", r"x<-1 \lor x>4", True),
-        (r"(-\infty,-1)\cup(4,\infty)", r"x<-1 \text{ or } 4<x", True),
-        (r"(-\infty,-1)\cup(4,\infty)", r"x<-1 \quad \text{or} \quad x>4", True),
-        (r"(-\infty,-1]\cup[4,\infty)", r"x < -1 \text{ or } x > 4", False),
-        (r"(-\infty,-1)\cup(4,\infty)", r"x<-1 \text{ or } x>5", False),
-        (r"(-\infty,-1)\cup(4,\infty)", r"x<-1", False),
-        (r"[-3,0)\cup(0,3]", r"-3\le x<0 \text{ or } 0<x\le 3", True),
-        (r"(-\infty,-1)\cup(4,\infty)", r"(-\infty,-1) \text{ or } (4,\infty)", True),
-        (r"(-\infty,-1)\cup(4,\infty)", r"x \in (-\infty,-1) \text{ or } x \in (4,\infty)", True),
-        (r"(-\infty,-1)\cup(4,\infty)", r"x \in (-\infty,-1) \cup (4,\infty)", True),
-        (r"x<-1 \text{ or } x>4", r"(-\infty,-1)\cup(4,\infty)", True),
-        (r"(-\infty,-1)\cup\{4\}", r"x<-1 \text{ or } x=4", True),
-        (r"(-\infty,-\sqrt{2})\cup(\sqrt{2},\infty)", r"x<-\sqrt{2} \text{ or } x>\sqrt{2}", True),
-        ("1,2", r"x=1 \text{ or } x=2", True),
-        (r"(-\infty,-1]\cup[4,\infty)", r"x \leqslant -1 \text{ or } x \geqslant 4", True),
-        (r"(-\infty,0)\cup(1,2)\cup(3,\infty)", r"x<0, 1<x<2, \text{ or } x>3", True),
-        (r"(-\infty,-1)\cup(4,\infty)", r"\{x \mid x<-1 \text{ or } x>4\}", True),
-        ("(1,2),(3,4)", r"(3,4) \text{ or } (1,2)", True),
-    ],
-    "a bar over digits repeats them": [
-        (r"\frac{2}{3}", r"0.\overline{6}", True),
-        (r"\frac{2}{3}", r"0.\bar{6}", True),
-        (r"\frac{2}{3}", r".\overline{6}", True),
-        (r"-\frac{2}{3}", r"-0.\overline{6}", True),
-        (r"\frac{5}{6}", r"0.8\overline{3}", True),
-        (r"\frac{13}{3}", r"4.\overline{3}", True),
-        (r"0.\overline{27}", r"\frac{3}{11}", True),
-        (r"0.\overline{27}", r"0.\overline{272}", False),
-        (r"0.\overline{27}", r"0.27", False),
-        ("1", r"0.\overline{9}", True),
-        (r"\frac{2}{3}", r"0.\dot{6}", True),
-        (r"\frac{2}{3}\pi", r"0.\overline{6}\pi", True),
-    ],
-    "exact values have no tolerance": [
-        (r"\frac{1}{3^{50}}", r"\frac{1}{3^{51}}", False),
-        (r"\frac{1}{3^{50}}", r"3^{-50}", True),
-        (r"\frac{1}{3^{50}}", "0", False),
-        (r"\frac{1}{15!}", r"\frac{16}{16!}", True),
-        (r"10^{-12}", r"10^{-13}", False),
-        (r"5 \times 10^{-9}", r"5 \cdot 10^{-10}", False),
-        (r"\left(\frac{1}{2}\right)^{80}", r"\frac{1}{2^{81}}", False),
-        (r"\frac{1}{\binom{52}{5}}", r"\frac{1}{2598961}", False),
-        (r"\frac{\sqrt{2}}{2^{60}}", r"\frac{\sqrt{2}}{2^{61}}", False),
-        (r"\frac{\pi}{10^{20}}", r"10^{-20}\pi", True),
-        (r"e^{-50}", r"e^{-51}", False),
-        ("0.00000001", "0.00000002", False),
-        (r"\frac{1}{3}", "0.333333", True),
-        (r"(1, \frac{1}{2^{60}})", r"(1, \frac{1}{2^{61}})", False),
-    ],
-    "font, colour, size and underline say nothing": [
-        (gold, written, right)
-        for number, right in (("38", True), ("39", False))
-        for gold, written in (
-            ("38", rf"\boldsymbol{{{number}}}"),
-            ("38", rf"\mathbf{{{number}}}"),
-            ("38", rf"\textbf{{{number}}}"),
-            ("38", rf"\textcolor{{red}}{{{number}}}"),
-            ("38", rf"\color{{red}} {number}"),
-            ("38", rf"\textcolor[HTML]{{FF0000}}{{{number}}}"),
-            ("38", rf"\underline{{{number}}}"),
-            ("38", rf"\underline{{\mathbf{{{number}}}}}"),
-            ("38", rf"\Large {number}"),
-            ("38", rf"{{\Large {number}}}"),
-            ("38", rf"\displaystyle {number}"),
-            ("38", rf"\text{{{number}}}"),
-            ("38", rf"\mathbf{{\textcolor{{blue}}{{{number}}}}}"),
-            ("38", rf"\boxed{{{number}}}"),
-            (r"\frac{38}{5}", rf"\mathbf{{\frac{{{number}}}{{5}}}}"),
-            (r"\frac{38}{5}", rf"\textcolor{{blue}}{{\frac{{{number}}}{{5}}}}"),
-            (r"38\sqrt{2}", rf"\boldsymbol{{{number}\sqrt{{2}}}}"),
-            ("(38, 1)", rf"\mathbf{{({number}, 1)}}"),
-            (r"\text{38 cm}", rf"\mathbf{{{number}}} \text{{ cm}}"),
-        )
-    ],
-    "an option letter in front of its value": [
-        ("27", r"\textbf{(D)}\ 27", True),
-        ("27", r"\textbf{(D) 27}", True),
-        ("27", r"\text{(D) } 27", True),
-        ("27", r"(D) 27", True),
-        ("27", r"D) 27", True),
-        ("27", r"\text{D. } 27", True),
-        ("27", r"\text{D: 27}", True),
-        ("27", r"\textbf{D}: 27", True),
-        ("27", r"\textbf{(D)}\ 28", False),
-        (r"\text{(D)}", r"\textbf{(D)}\ 27", True),
-        (r"\text{(D)}", r"\textbf{(C)}\ 27", False),
-        ("D", r"\textbf{(D)}\ 27", True),
-        ("D", r"\text{D}", True),
-        ("D", r"\text{E}", False),
-        (r"\textbf{(D)}\ 27", "27", True),
-        (r"\textbf{(D)}\ 27", "D", True),
-        (r"\frac{3}{5}", r"\textbf{(D)}\ \frac{4}{5}", False),
-        ("D", r"\textbf{(D)}\ 3\sqrt{2}", True),
-    ],
-}  # fmt: skip
-
-WRITTEN = {
-    "what touches the box belongs to the answer": [
-        ("8", r"The area is $\boxed{8}\pi$.", False),
-        (r"8\pi", r"The area is $\boxed{8}\pi$.", True),
-        ("23", r"It is $2\boxed{3}=6$.", False),
-        ("6", r"It is $2\boxed{3}=6$.", True),
-        ("18", r"It is $1\boxed{8}$.", False),
-        ("2345", r"It is $2\,\boxed{345}$.", False),
-        ("82", r"It is $\boxed{8}2$.", False),
-        ("8", r"It is $\boxed{8}2$.", False),
-        ("282", r"It is $2\boxed{8}2$.", False),
-        ("8.2", r"It is $x=\boxed{8}.2$.", False),
-        ("8", r"It is $x=\boxed{8}.2$.", False),
-        ("8", r"It is $x=0.\boxed{8}$.", False),
-        ("8", r"$2+6 = 8. \boxed{8}$", True),
-        ("8", r"It is $\frac{\boxed{8}}{3}$.", False),
-        (r"\frac{8}{3}", r"It is $\frac{\boxed{8}}{3}$.", True),
-        ("8", r"It is $\sqrt{\boxed{8}}$.", False),
-        ("8", r"It is $-\boxed{8}$.", False),
-        ("-8", r"It is $-\boxed{8}$.", True),
-        ("8", r"It is -\boxed{8}.", False),
-        ("8", r"It is $\boxed{8}^3$.", False),
-        ("8", r"It is \boxed{8}^3.", False),
-        ("8", r"It is \(\boxed{8}!\).", False),
-        ("8", r"It is $3^{\boxed{8}}$.", False),
-        ("8000", r"It is $\boxed{8} \times 10^3$.", True),
-        ("8", r"It is $\boxed{8}\text{ million}$.", False),
-        ("8", r"It is \[x = \boxed{8}.\]", True),
-        ("8", r"It is $\boxed{8}\text{ cm}$.", True),
-        ("8", r"$\boxed{8} = 4 + 4$", True),
-        ("8", r"Therefore $n = \boxed{8}$, and $n - 1 = 7$.", True),
-        ("8", r"\[ \boxed{8} \quad \blacksquare \]", True),
-        ("8", r"$\mathbf{\boxed{8}}$", True),
-        ("8", r"- \boxed{8}", True),
-        ("8", r"Answer - \boxed{8}!", True),
-        ("8", r"The value costs \$3 and $x$ is \boxed{8}$.$", True),
-        ("8", r"$x \approx \boxed{8}$", True),
-        ("8", r"\begin{align*} x &= 2 + 6 \\ &= \boxed{8}. \end{align*}", True),
-        ("8", r"\begin{align*} x &= 2 \cdot \boxed{8} \end{align*}", False),
-        ("8", r"$\displaystyle \boxed{8}$", True),
-        ("8", r"$\boxed{8}^\circ$", True),
-        ("8", r"$\left(\boxed{8}\right)$", True),
-        ("8", r"We get $x\in\{1\}$ so **\boxed{8}**", True),
-    ],
-    "boxes after one name are a list": [
-        ("3,7", r"So $n=\boxed{3}$ or $n=\boxed{7}$.", True),
-        ("3,7", "Solutions:\n- $n = \\boxed{3}$\n- $n = \\boxed{7}$", True),
-        ("3,7", "Solutions:\n1. $n = \\boxed{3}$\n2. $n = \\boxed{7}$", True),
-        ("3,7", r"\[n=\boxed{3} \text{ or } n=\boxed{7}\]", True),
-        ("3,7", r"\[n=\boxed{3}, \quad n=\boxed{7}\]", True),
-        ("3,7", "\\[n=\\boxed{3}\\]\n\\[n=\\boxed{7}\\]", True),
-        ("3,7", r"$n_1=\boxed{3}$, $n_2=\boxed{7}$", True),
-        ("3,7", "Solutions:\n(1) $n=\\boxed{3}$\n(2) $n=\\boxed{7}$", True),
-        ("3,7", r"\begin{align*} n&=\boxed{3} \\ n&=\boxed{7} \end{align*}", True),
-        ("7", r"So $n=\boxed{3}$ or $n=\boxed{7}$.", False),
-        ("(3,7)", r"So $x=\boxed{3}$ and $y=\boxed{7}$.", True),
-        ("(7,3)", r"So $x=\boxed{3}$ and $y=\boxed{7}$.", False),
-        ("7", r"First $n=\boxed{3}$. Now the second part gives $n=\boxed{7}$.", True),
-        ("7", r"So $n=\boxed{7}$. That is, $n=\boxed{7}$.", True),
-    ],
-    "the answer line may stand in markup": [
-        ("21", "So it is 21.\n\nAnswer:\n\\[\n21\n\\]", True),
-        ("21", "Answer:\n\n$21$", True),
-        ("21", "**Answer**: 21", True),
-        ("21", "**Answer: 21**", True),
-        ("21", "**Final Answer**\n\n$$21$$", True),
-        ("21", "## Final Answer\n\n21", True),
-        ("21", "### Final Answer:\n\\(21\\)", True),
-        ("21", r"\textbf{Answer: } 21", True),
-        ("21", r"\text{Answer}: 21", True),
-        ("21", r"\mathbf{Answer: 21}", True),
-        ("21", r"\[\text{Answer: } 21\]", True),
-        ("21", r"\underline{Answer:} 21", True),
-        ("21", "Answer: `21`", True),
-        ("21", "Answer:\n```\n21\n```", True),
-        ("21", "```\nAnswer: 21\n```", True),
-        ("21", "> Answer: 21", True),
-        ("21", "_Answer:_ 21", True),
-        ("21", "Answer: $x = 21$.", True),
-        ("21", "The answer is:\n\\[\n21\n\\]", True),
-        ("21", "The final answer is\n\n$$21$$", True),
-        ("21", "The answer is **21**.", True),
-        ("22", "Answer:\n\\[\n21\n\\]", False),
-        ("22", "**Final Answer**\n\n$$21$$", False),
-        ("22", r"\textbf{Answer: } 21", False),
-        (r"\frac{1}{2}", "Answer:\n\\[\n\\frac{1}{2}\n\\]", True),
-        (r"\frac{1}{2}", "**Final Answer**\n\n$$\\frac{1}{2}$$", True),
-    ],
-    "a thought that never ends states nothing": [
-        ("6", "<think>\nThis gives \\boxed{6}. But wait, I should check", False),
-        ("6", "<think>\nThe answer is 6. Hmm", False),
-        ("6", "\\boxed{6}\n<think>\nI should check whether", False),
-        ("6", "Sure.\n<think>\nI get \\boxed{6}. Wait", False),
-        ("6", "<think>\nI get 7.\n</think>\n\\boxed{6}", True),
-        ("6", "<think>\nI get \\boxed{6}.\n</think>\n\n", False),
-    ],
-    "a second end of the thought takes nothing away": [
-        ("6", "<think>a</think>The answer is \\boxed{6}.</think>", True),
-        ("6", "a\n</think>\n\\boxed{6}\n</think>\n</think>", True),
-        ("6", "<think>a</think>\nAnswer: 6\n</think>", True),
-        ("6", "<think>a</think>\nI closed my thought with </think>. \\boxed{6}", True),
-        ("6", "<think>a</think>\n\\boxed{6}\n\nMy thought ended at `</think>`.", True),
-        ("6", "<think>a</think>\nAfter `<think>` stands my thought: \\boxed{6}", True),
-        ("1", "<think>a</think> \\boxed{1} <think> so \\boxed{2}. Wait", True),
-        ("2", "<think>a</think> \\boxed{1} <think> so \\boxed{2}. Wait", False),
-        ("2", "<think>a</think> \\boxed{1} <think> no </think> \\boxed{2}", True),
-        ("6", "I do not use `<think>` here. \\boxed{6}", True),
-        ("6", "<think>I get \\boxed{6}.</think>\nNo.", False),
-        ("6", "<think>\\boxed{6}</think>\\boxed{7}</think>", False),
-        ("7", "<think>\\boxed{6}</think>\\boxed{7}</think>", True),
-    ],
-}
+TABLE = yaml.safe_load(Path(__file__).with_name("kinds_of_answers.yaml").read_text("utf-8"))
+RESPONSES = {"boxed": r"It is $\boxed{%s}$.", "written": "%s"}
+ROWS = [
+    pytest.param(gold, RESPONSES[place] % said, verdict == "right", id=f"{kind}: {said}, {gold}")
+    for place, kinds in TABLE.items()
+    for kind, verdicts in kinds.items()
+    for verdict, rows in verdicts.items()
+    for gold, said in rows
+]
 
 
-@pytest.fixture(scope="module")
-def pool():
-    with TypedGrader(seconds=30) as pool:
-        yield pool
-
-
-@pytest.mark.parametrize(
-    ("gold", "response", "right"),
-    [
-        pytest.param(gold, rf"It is $\boxed{{{answer}}}$.", right, id=f"{kind}: {answer}, {gold}")
-        for kind, cases in BOXED.items()
-        for gold, answer, right in cases
-    ]
-    + [
-        pytest.param(gold, response, right, id=f"{kind}: {response}, {gold}")
-        for kind, cases in WRITTEN.items()
-        for gold, response, right in cases
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("gold", "response", "right"), ROWS)
 def test_a_kind_of_answers(pool, gold, response, right):
     assert grade_response(response, gold, pool).correct == right
+
+
+def test_each_kind_has_controls_and_each_verdict_is_one_of_two():
+    for kinds in TABLE.values():
+        for kind, verdicts in kinds.items():
+            assert verdicts.keys() == {"right", "wrong"}, kind
+
+
+def test_lists_of_numbers_start_no_process():
+    class Untouchable:
+        def compare(self, gold, answer):
+            raise AssertionError(f"compares {gold} with {answer}")
+
+    for answer, right in (("7, 2", True), (r"\{2, 7\}", True), ("2, 8", False), ("(2, 7)", False)):
+        assert grade_answer(answer, "2,7", Untouchable()).correct == right

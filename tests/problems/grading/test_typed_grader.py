@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from geosd.problems.grading.typed_grader import (
     LONGEST_ANSWER,
-    TypedGrader,
     grade_answer,
     grade_response,
 )
@@ -17,12 +16,6 @@ class Untouchable:
 
     def compare(self, gold, answer):
         raise AssertionError(f"compares {gold} with {answer}")
-
-
-@pytest.fixture(scope="module")
-def pool():
-    with TypedGrader(seconds=30) as pool:
-        yield pool
 
 
 @given(st.integers(-(10**20), 10**20), st.integers(-(10**20), 10**20))
