@@ -153,8 +153,10 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
     ):
         mistakes += _names(kind, getattr(study, key), allowed, (*place, key), source)
     training = ("studies", name, "training")
-    known = {key[len(training) :] for key in _keys_below(training, source.values)}
-    for variant, axes in grids_of_variants(study.grid):
+    grids = grids_of_variants(study.grid)
+    keys = _keys_below(training, source.values) if grids else ()  # the schema is long
+    known = {key[len(training) :] for key in keys}
+    for variant, axes in grids:
         for axis in axes:
             if (key := tuple(axis.split("."))) not in known:
                 meant = _meant((*training, *key), source.values, training)
