@@ -1,4 +1,7 @@
-"""What tests of several rooms try things on: tiny models, processes, capsules from elsewhere."""
+"""What tests of several rooms try things on: tiny models, processes, capsules from elsewhere.
+
+A program that `launch` starts imports this file too, so a function imports what takes long.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
-import pytest
-import torch
-import transformers
+if TYPE_CHECKING:
+    from torch import nn
 
 SIZES = {
     "vocab_size": 31,
@@ -36,11 +39,14 @@ SIZES = {
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8}
 
 
-def decoder(family: str = "Qwen3", seed: int = 0, **changes: Any) -> torch.nn.Module:
+def decoder(family: str = "Qwen3", seed: int = 0, **changes: Any) -> nn.Module:
     """A random decoder of a few thousand parameters; `changes` are of its `SIZES`, or beside them.
 
     A head has four entries, unless `changes` says otherwise.
     """
+    import torch
+    import transformers
+
     torch.manual_seed(seed)
     sizes = {**SIZES, **changes}
     if family not in ("Phi3", "GPTNeoX", "Starcoder2"):  # which divide the hidden size
@@ -135,13 +141,12 @@ def until(
 
 
 @contextlib.contextmanager
-def limited_process(module: ModuleType, seconds: float = 2) -> Iterator[Any]:
+def limited_process(module: ModuleType, seconds: float) -> Iterator[Any]:
     """The process of a module, with another limit; what ends it is followed by the next one."""
     from geosd.problems.limited_process import LimitedProcess
 
     quick = LimitedProcess(module.__name__, seconds=seconds, patience=120)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_PROCESS", quick)
+    with patch.object(module, "_PROCESS", quick):
         yield quick
     quick.stop()
 

@@ -6,9 +6,8 @@ import ast
 import inspect
 import pydoc
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = [
@@ -35,12 +34,15 @@ def calls(tree: ast.Module) -> Iterator[tuple[str, str, ast.Call]]:
                     yield ".".join(imported[name]), attr, node
 
 
+located = cache(pydoc.locate)
+
+
 def unknown_keywords(source: str) -> list[str]:
     """Line and keyword of each call with one that the function does not have."""
     found = []
     for module, name, call in calls(ast.parse(source)):
         try:
-            called = pydoc.locate(f"{module}.{name}")
+            called = located(f"{module}.{name}")
         except (pydoc.ErrorDuringImport, ModuleNotFoundError):  # it needs what is not installed
             continue
         if not callable(called):
@@ -58,9 +60,9 @@ def unknown_keywords(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_calls_have_keywords_of_the_function(path):
-    assert unknown_keywords((ROOT / path).read_text("utf-8")) == []
+def test_calls_have_keywords_of_the_function():
+    found = {path: unknown_keywords((ROOT / path).read_text("utf-8")) for path in FILES}
+    assert len(found) > 300 and {str(path): lines for path, lines in found.items() if lines} == {}
 
 
 def test_a_keyword_that_was_renamed_is_found():

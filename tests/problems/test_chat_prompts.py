@@ -4,6 +4,7 @@ import copy
 import json
 import re
 import time
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -31,31 +32,39 @@ def encoding_of(tokenizer, thinking=True, generation=None):
     return Encoding(tokenizer, ChatPrompts(tokenizer, INSTRUCTION, thinking), generation)
 
 
+@pytest.fixture(scope="module")
+def encoding_of_family(published):
+    """A function from a family to its encoding; the first text of each takes a CPU second."""
+    return cache(lambda family, thinking=True: encoding_of(published(family), thinking))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_students_prompt_is_the_published_rendering_token_by_token(published, goldens, family):
+def test_the_students_prompt_is_the_published_rendering_token_by_token(
+    encoding_of_family, goldens, family
+):
     found = [g for g in goldens if (g["template"], g["case"]) == (family, "user")]
     assert found
     for golden in found:
         question = golden["messages"][0]["content"].removesuffix(f"\n{INSTRUCTION}")
         thinking = golden["options"].get("enable_thinking", True)
-        encoding = encoding_of(published(family), thinking)
+        encoding = encoding_of_family(family, thinking)
         problem = Problem("p", "id", question, "2")
         assert encoding.prompts.student(question) == golden["text"]
         assert encoding.student(problem) == golden["ids"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_prompt_begins_twice(published, family):
+def test_no_prompt_begins_twice(published, encoding_of_family, family):
     tokenizer = published(family)
-    ids = encoding_of(tokenizer).student(Problem("p", "id", "What?", "2"))
+    ids = encoding_of_family(family).student(Problem("p", "id", "What?", "2"))
     begins = 0 if tokenizer.bos_token_id is None else 1
     assert ids.count(tokenizer.bos_token_id) == begins
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_first_response_token_stands_after_the_same_tokens_for_both(published, family):
+def test_the_first_response_token_stands_after_the_same_tokens_for_both(encoding_of_family, family):
     """What the model generates from: the generation prompt, alike for student and teacher."""
-    encoding = encoding_of(published(family))
+    encoding = encoding_of_family(family)
     problem = Problem("p", "id", "What is $1+1$?", "2")
     student, teacher = encoding.student(problem), encoding.teacher(problem, SOLUTION)
     opened = {
@@ -118,8 +127,10 @@ def test_a_model_that_always_thinks_refuses_a_role_that_does_not(published, fami
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_thought_that_the_prompt_opens_must_be_closed_before_an_answer_counts(published, family):
-    encoding = encoding_of(published(family))
+def test_a_thought_that_the_prompt_opens_must_be_closed_before_an_answer_counts(
+    encoding_of_family, family
+):
+    encoding = encoding_of_family(family)
     assert encoding.opens_thought == (family != "qwen3")
 
     def reason(response):
@@ -134,9 +145,9 @@ def test_a_thought_that_the_prompt_opens_must_be_closed_before_an_answer_counts(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_prompt_and_response_are_not_fused_where_text_would_be(published, family):
+def test_prompt_and_response_are_not_fused_where_text_would_be(encoding_of_family, family):
     """All three prompts end in a newline or `>`, which a newline after it would be fused with."""
-    encoding = encoding_of(published(family))
+    encoding = encoding_of_family(family)
     prompt = encoding.student(Problem("p", "id", "What?", "2"))
     response = encoding.response("\nOne.")
     joined = encoding.tokenizer(
@@ -230,9 +241,10 @@ def test_a_tokenizer_without_any_end_is_refused(tiny):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_solution_stands_in_the_user_turn_and_can_end_nothing(published, family):
-    tokenizer = published(family)
-    encoding = encoding_of(tokenizer)
+def test_a_solution_stands_in_the_user_turn_and_can_end_nothing(
+    published, encoding_of_family, family
+):
+    tokenizer, encoding = published(family), encoding_of_family(family)
     problem = Problem("p", "id", "What is $1+1$?", "2")
     nasty = "".join(str(token) for token in tokenizer.added_tokens_decoder.values())
     expected = encoding.teacher(problem, "One. Two.")
@@ -243,9 +255,9 @@ def test_a_solution_stands_in_the_user_turn_and_can_end_nothing(published, famil
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_end_of_a_thought_survives_decoding(published, family):
+def test_the_end_of_a_thought_survives_decoding(encoding_of_family, family):
     """The grader reads what follows it, and SFT trains on it."""
-    encoding = encoding_of(published(family))
+    encoding = encoding_of_family(family)
     assert encoding.text(encoding.response(SOLUTION)) == SOLUTION
 
 

@@ -34,7 +34,7 @@ HOSTILE = {
 @pytest.fixture(scope="module", autouse=True)
 def process():
     """A process with a limit of two seconds; what ends it is followed by the next one."""
-    with limited_process(chat_prompts) as quick:
+    with limited_process(chat_prompts, seconds=2) as quick:
         yield quick
 
 

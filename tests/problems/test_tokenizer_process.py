@@ -20,7 +20,7 @@ BACKTRACKS = r"(a|aa)+$|[\s\S]"
 @pytest.fixture(scope="module", autouse=True)
 def process():
     """A process with a limit of two seconds; what ends it is followed by the next one."""
-    with limited_process(tokenizer_process) as quick:
+    with limited_process(tokenizer_process, seconds=2) as quick:
         yield quick
 
 

@@ -89,6 +89,8 @@ def test_the_search_finds_what_comparing_all_pairs_finds(shared_data):
 
 
 def near_by_definition(words, others):
+    if 2 * min(len(words), len(others)) < RATIO * (len(words) + len(others)):
+        return False  # if all words of the shorter were in the longer
     common = sum(min(words.count(word), others.count(word)) for word in set(words))
     if 2 * common < RATIO * (len(words) + len(others)):
         return False
