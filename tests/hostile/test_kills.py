@@ -462,6 +462,7 @@ def test_a_forged_capsule_is_not_sound_whatever_its_lists_say(finished, tmp_path
     assert "The capsule is sound." not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_capsule_keeps_the_names_of_machines_to_itself(finished):
     with zipfile.ZipFile(finished.folder / "small.zip") as packed:
         for name in packed.namelist():
@@ -470,6 +471,7 @@ def test_a_capsule_keeps_the_names_of_machines_to_itself(finished):
                 assert '"node"' not in text and platform.release() not in text, name
 
 
+@pytest.mark.slow
 def test_a_capsule_is_sound_and_what_was_changed_in_it_is_named(finished, tmp_path, capsys):
     capsule = finished.folder / "small.zip"
     assert verify(capsule) == 0, capsys.readouterr().out

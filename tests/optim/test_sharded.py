@@ -18,6 +18,8 @@ from torch.distributed.fsdp import fully_shard
 from geosd.optim.dtensors import copy_full_into
 from geosd.optim.update import UpdateRule
 
+IMPORTED = ("geosd.optim.update", "torch.distributed.fsdp")
+
 
 def model_and_update(world, group, inner, blocks):
     torch.manual_seed(0)
@@ -99,8 +101,9 @@ def test_one_rank_with_sharded_weights_takes_the_steps_of_a_plain_process(inner,
     compare(0, 1, inner, blocks, tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_two_ranks_with_half_the_rows_each_take_the_steps_of_one(tmp_path):
-    launch(__file__, tmp_path / "store", timeout=60)
+    launch(__file__, tmp_path / "store", imported=IMPORTED)
 
 
 if __name__ == "__main__":

@@ -204,6 +204,7 @@ def others() -> list[str]:
     return [str(path) for path in (*filter(None, found), *pyenv)]
 
 
+@pytest.mark.slow
 def test_other_versions_of_python_give_the_same_digests():
     program = (
         "import sys; from geosd.provenance.code import SOURCES, digest, meaning;"

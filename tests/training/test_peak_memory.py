@@ -3,7 +3,10 @@
 import importlib
 import multiprocessing
 
+import pytest
 
+
+@pytest.mark.slow
 def test_in_chunks_a_longer_response_needs_hardly_more_memory_and_naively_in_proportion(
     root, monkeypatch
 ):

@@ -9,7 +9,11 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from geosd.training.processes import end_process, init_processes
+
+pytestmark = pytest.mark.slow
 
 
 class AbortsInTeardown:

@@ -65,6 +65,7 @@ def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
     assert density == f"{folders.states(MODEL, 0)}/states.csv"
 
 
+@pytest.mark.slow
 def test_dvc_has_the_same_jobs_from_the_same_draws(drawn):
     drawn.call("python", "workflow/dvc/generate.py")
     drawn.call("python", "-m", "dvc", "init", "--quiet", "--no-scm")
@@ -85,6 +86,7 @@ def test_dvc_has_the_same_jobs_from_the_same_draws(drawn):
     assert "base_models/SHA256SUMS" in {dep.def_path for dep in stages["check"].deps}
 
 
+@pytest.mark.slow
 def test_the_time_of_a_shipped_file_reruns_nothing(drawn):
     for name in drawn.outputs():
         path = drawn.folder / name

@@ -13,6 +13,9 @@ import pytest
 from dvc.repo import Repo
 from planner import STAND_INS
 
+# They share a study that is finished, published, cloned and restored, which takes 15 CPU seconds.
+pytestmark = pytest.mark.slow
+
 METRICS = "results/quick/analyse/metrics.json"
 
 # A training that takes no time and whose result depends on its settings.
@@ -145,7 +148,6 @@ def up_to_date(workflow) -> bool:
         return repo.status() == {}
 
 
-@pytest.mark.slow
 def test_after_a_run_neither_git_nor_dvc_has_anything_to_say(finished, tmp_path):
     workflow = copied(finished, tmp_path / "clone")
     assert not up_to_date(workflow)
@@ -164,7 +166,6 @@ def test_after_a_run_neither_git_nor_dvc_has_anything_to_say(finished, tmp_path)
     assert (workflow.folder / "dvc.lock").read_text() == lock
 
 
-@pytest.mark.slow
 def test_a_repository_that_does_not_keep_the_lock_is_no_error(finished, tmp_path):
     workflow = copied(finished, tmp_path / "clone")
     workflow.call("git", "rm", "--quiet", "dvc.lock")
@@ -176,7 +177,6 @@ def test_a_repository_that_does_not_keep_the_lock_is_no_error(finished, tmp_path
     assert workflow.call("git", "status", "--porcelain") == ""
 
 
-@pytest.mark.slow
 def test_a_run_that_dvc_cannot_know_says_how_it_would(finished, tmp_path):
     workflow = copied(finished, tmp_path / "clone")
     workflow.edit("params.yaml", "pass_k: [1, 2, 4, 8, 16]", "pass_k: [1, 4, 16]")
@@ -194,7 +194,6 @@ def test_a_setting_that_is_refused_is_named_and_makes_no_experiment(finished, tm
     assert workflow.call("git", "status", "--porcelain") == ""
 
 
-@pytest.mark.slow
 def test_publishing_changes_nothing_and_leaves_the_tree_clean(origin):
     assert "stages" in origin.call("git", "show", "HEAD:dvc.lock")
     assert origin.planned_jobs() == {}
@@ -210,7 +209,6 @@ def test_cache_and_store_are_one_copy_beside_the_results(origin):
     assert stored and weights.stat().st_ino not in stored
 
 
-@pytest.mark.slow
 def test_in_a_fresh_clone_a_restored_study_has_nothing_left_to_do(restored):
     assert restored.planned_jobs() == {}
     assert up_to_date(restored)
@@ -223,14 +221,12 @@ def test_after_one_parameter_has_changed_only_its_dependants_are_planned(restore
     assert jobs["train"] == jobs["evaluate"] == jobs["base"] == 0
 
 
-@pytest.mark.slow
 def test_a_parameter_that_changed_before_the_restoring_is_noticed_too(clone):
     clone.edit("params.yaml", "damping: 1.0e-3 ", "damping: 1.0e-4 ")
     published(clone, "restore")
     assert clone.planned_jobs()["train"] == 2
 
 
-@pytest.mark.slow
 def test_what_is_restored_in_part_is_not_made_again(clone):
     published(clone, "restore", "data", "base", "pool", "train@mini-qwen3-geosd-0")
     jobs = clone.planned_jobs()
@@ -238,7 +234,6 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
     assert (jobs["train"], jobs["evaluate"]) == (3, 4)
 
 
-@pytest.mark.slow
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(restored):
     restored.edit("selected/quick.yaml", restored.selected_rate("geosd"), "geosd: 7.0e-6")
     stage = ("dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
@@ -272,7 +267,6 @@ raise SystemExit(subprocess.run(command).returncode)
 """
 
 
-@pytest.mark.slow
 def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
     stand_in(restored, "run", RUN)
     restored.call("git", "add", ".")
@@ -293,7 +287,6 @@ def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
     assert "[1, 4, 16]" in str(found["params"])
 
 
-@pytest.mark.slow
 def test_a_file_that_is_not_the_published_one_is_made_again(clone):
     clone.call("dvc", "pull")
     weights = first_geosd_run(clone) / "model.safetensors"
@@ -321,13 +314,11 @@ def test_a_record_that_leads_out_of_the_study_is_refused(clone):
     assert not (clone.folder / "evil").exists()
 
 
-@pytest.mark.slow
 def test_an_unfinished_study_is_not_published(clone):
     with pytest.raises(AssertionError, match="not finished, or not up to date"):
         published(clone, "publish")
 
 
-@pytest.mark.slow
 def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_path):
     again = "  again:\n    extends: quick\n    about: One seed more.\n    kind: main\n"
     again += (
@@ -368,7 +359,6 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
     assert third.planned_jobs() == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("store", "message"), [("gone", "is not at {}."), ("empty", "ERROR: ")])
 def test_without_the_store_or_its_files_the_store_is_named(clone, tmp_path, store, message):
     place = tmp_path / store

@@ -11,6 +11,8 @@ from planner import STAND_INS
 
 from geosd.provenance.manifest import read_manifest, write_manifest
 
+pytestmark = pytest.mark.slow
+
 # A step that writes its files' names, and a true manifest of them.
 STAND_IN_STEP = """
 import sys
@@ -122,7 +124,6 @@ def ran(fresh, root, tmp_path_factory):
     return workflow
 
 
-@pytest.mark.slow
 def test_weights_go_but_those_that_another_study_keeps_or_has_yet_to_read(ran):
     assert weights(ran) == [("fwdkl", "model.safetensors"), ("geosd", "model.safetensors")]
     marks = [json.loads(p.read_text()) for p in ran.folder.glob("results/kept/removed/**/*.json")]
@@ -154,7 +155,6 @@ def test_what_was_removed_is_not_stale_and_what_follows_from_others_is(ran):
     moved.rename(base)
 
 
-@pytest.mark.slow
 def test_a_clone_restores_what_was_published_and_has_nothing_to_do(ran, tmp_path):
     command = ("python", "-m", "geosd")
     assert "are published" in ran.call(*command, "publish", "--study", "kept")
@@ -167,7 +167,6 @@ def test_a_clone_restores_what_was_published_and_has_nothing_to_do(ran, tmp_path
     assert weights(clone) == weights(ran)
 
 
-@pytest.mark.slow
 def test_the_last_study_that_reads_the_weights_removes_them_and_trains_nothing(ran):
     assert ran.planned_jobs("--config", "study=later")["train"] == 0
     make(ran, "later")

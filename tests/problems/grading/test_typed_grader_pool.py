@@ -27,7 +27,9 @@ def started(pool):
     return pool
 
 
-@pytest.mark.parametrize("hostile", [ENDLESS, r"\sqrt{2}+9^{9^{9^9}}"])
+@pytest.mark.parametrize(
+    "hostile", [ENDLESS, pytest.param(r"\sqrt{2}+9^{9^{9^9}}", marks=pytest.mark.slow)]
+)
 def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
     with started(TypedGrader(seconds=0.5)) as pool:
         worker = pool._process
