@@ -28,7 +28,8 @@ from geosd.models.tiny_models import build
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.corpora import VOCABULARY, SearchCorpus
 from geosd.training.pretrain import PretrainingArguments, pretrain
-from geosd.training.processes import end_process, init_processes
+from geosd.training.process_groups import init_process_groups
+from geosd.training.processes import end_process
 from geosd.training.resume_state import ResumeState, Snapshots
 
 TRAINING = Path(__file__).parents[1] / "training"
@@ -317,7 +318,7 @@ def main(folder):
         return found
 
     ResumeState.load = remember
-    with init_processes() as (ranks, _):
+    with init_process_groups() as (ranks, _):
         whole = five_steps(ranks, settings, tiny, folder / "whole", steps=4)
         five_steps(ranks, settings, tiny, folder / "disturbed", steps=3)
         if ranks.is_main:

@@ -17,7 +17,8 @@ from geosd.sampling.sampler import SamplingParams
 from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
-from geosd.training.processes import Ranks, end_process, init_processes
+from geosd.training.process_groups import init_process_groups
+from geosd.training.processes import Ranks, end_process
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
@@ -46,7 +47,7 @@ def main(folder):
     torch.set_num_threads(1)
     folder = Path(folder)
     tiny, settings = json.loads((folder / "case.json").read_text())
-    with init_processes(workers=1) as (ranks, link):
+    with init_process_groups(workers=1) as (ranks, link):
         if ranks is None:
             worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
             slowly(worker)
@@ -93,7 +94,7 @@ def test_a_teacher_of_another_time_is_refused_with_a_worker(tiny, settings):
 
 def test_a_process_alone_cannot_be_a_worker():
     refused = pytest.raises(ValueError, match="1 of 1 processes would sample .* none would train")
-    with refused, init_processes(workers=1):
+    with refused, init_process_groups(workers=1):
         pass
 
 

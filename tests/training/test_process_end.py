@@ -11,7 +11,8 @@ import sys
 
 import pytest
 
-from geosd.training.processes import end_process, init_processes
+from geosd.training.process_groups import init_process_groups
+from geosd.training.processes import end_process
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +27,7 @@ class AbortsInTeardown:
 
 def main(status):
     """Come together and end; what is registered for the end says so."""
-    with init_processes() as (ranks, _):
+    with init_process_groups() as (ranks, _):
         ranks.barrier()
     globals()["kept"] = AbortsInTeardown()
     atexit.register(print, "closed what was open")

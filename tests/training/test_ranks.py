@@ -17,7 +17,8 @@ from geosd.problems.grading import Verdict
 from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
-from geosd.training.processes import Ranks, end_process, init_processes
+from geosd.training.process_groups import init_process_groups
+from geosd.training.processes import Ranks, end_process
 from geosd.training.resume_state import ResumeState
 from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
@@ -101,7 +102,7 @@ def main(folder):
     torch.set_num_threads(1)
     folder = Path(folder)
     tiny, cases = json.loads((folder / "cases.json").read_text())
-    with init_processes() as (ranks, _):
+    with init_process_groups() as (ranks, _):
         for name, settings in cases.items():
             singular = name.endswith("without an inverse")
             found = five_steps(ranks, settings, tiny, folder / name, steps_of(name), singular)

@@ -13,7 +13,8 @@ import pytest
 import torch
 from cases import launch
 
-from geosd.training.processes import Ranks, end_process, init_processes
+from geosd.training.process_groups import init_process_groups
+from geosd.training.processes import Ranks, end_process
 from geosd.training.rollout_workers import serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker
 
@@ -27,7 +28,7 @@ def main(folder, workers):
     torch.set_num_threads(1)
     folder, workers = Path(folder), int(workers)
     tiny, runs = json.loads((folder / "runs.json").read_text())
-    with init_processes(workers) as (ranks, link):
+    with init_process_groups(workers) as (ranks, link):
         for name, (settings, steps) in runs.items():
             if ranks is None:
                 serve_run(tiny, settings, link, folder / f"{name} scored {link.worker.rank}.json")

@@ -31,7 +31,8 @@ from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
-from geosd.training.processes import init_processes, local_device
+from geosd.training.process_groups import init_process_groups
+from geosd.training.processes import local_device
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
@@ -75,7 +76,7 @@ def main(
     storage = getattr(torch, settings.get("storage", "float32"))
     saved = Snapshots(out / "snapshots", snapshots, storage)
     run_name = f"{model}/{variant}/{seed}"
-    with init_processes(workers) as (ranks, link), catch_sigterm() as stop_requested:
+    with init_process_groups(workers) as (ranks, link), catch_sigterm() as stop_requested:
         run_inputs = RunInputs(resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
             serve_trainers(assemble_rollout_worker(run_inputs, link.worker), link)

@@ -32,7 +32,7 @@ from geosd.optim.dtensors import copy_full_into
 from geosd.sampling.sampler import Completion, Sampler, SamplingParams
 from geosd.training.packing import pack
 from geosd.training.policy import Policy, copy_parameters, frozen_copy, response_logits
-from geosd.training.processes import Ranks, WorkerLink
+from geosd.training.processes import Ranks, local_device
 from geosd.training.rollouts import HiddenStates, LocalRollouts, Rollouts
 
 SCORED = ("anchor", "reference")
@@ -198,6 +198,43 @@ class RolloutWorker:
                     streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))
                 self.times["sampled"] += streaming.times
         return rollouts
+
+
+@dataclass(frozen=True)
+class WorkerLink:
+    """Links the processes that train to those that sample, the last ones, by process groups.
+
+    Weights travel in `transfer`, the first training rank and the worker's. `trainers` processes
+    train; `worker` are the worker's, as one of them sees them, None in a training rank.
+    """
+
+    everyone: dist.ProcessGroup
+    transfer: dist.ProcessGroup
+    trainers: int
+    worker: Ranks | None
+
+    def share_command(self, command: tuple[Any, ...] | None = None) -> Any:
+        """The first training rank's command; every process calls this, the worker without one."""
+        return self._broadcast(command, 0)
+
+    def share_rollouts(self, rollouts: Any = None) -> Any:
+        """The rollouts of the worker's first process; all others call this without any."""
+        return self._broadcast(rollouts, self.trainers)
+
+    def copy_to_worker(self, tensor: Tensor, source: int = 0) -> Tensor:
+        """Overwrite the worker's tensors by the first training rank's; every process calls this."""
+        if self.everyone.rank() == 0 or self.worker is not None:
+            dist.broadcast(tensor, src=source, group=self.transfer)
+        return tensor
+
+    def copy_from_worker(self, tensor: Tensor) -> Tensor:
+        """Overwrite the first training rank's tensor by the worker's; every process calls this."""
+        return self.copy_to_worker(tensor, source=self.trainers)
+
+    def _broadcast(self, value: Any, source: int) -> Any:
+        box = [value]
+        dist.broadcast_object_list(box, src=source, group=self.everyone, device=local_device())
+        return box[0]
 
 
 @dataclass(frozen=True)

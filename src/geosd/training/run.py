@@ -28,8 +28,13 @@ from geosd.training.chunked_logits import ChunkedLogits
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.microbatches import Microbatch, split_into_microbatches
 from geosd.training.policy import Policy, ReferenceModels, response_logits
-from geosd.training.processes import Ranks, WorkerLink
-from geosd.training.rollout_workers import ReferenceHeads, RemoteRollouts, RolloutWorker
+from geosd.training.processes import Ranks
+from geosd.training.rollout_workers import (
+    ReferenceHeads,
+    RemoteRollouts,
+    RolloutWorker,
+    WorkerLink,
+)
 from geosd.training.rollouts import (
     HiddenStates,
     LocalRollouts,
