@@ -26,7 +26,7 @@ import tyro
 from geosd.models.load_and_save import load_tokenizer
 from geosd.models.precision import resolve_precision
 from geosd.problems.chat_prompts import ChatPrompts
-from geosd.problems.encoding import Encoding
+from geosd.problems.encoding import Encoding, encoding_of
 from geosd.problems.grading import Grader
 from geosd.problems.records import Problem, read_problems
 from geosd.problems.sources import get_data_source
@@ -85,7 +85,8 @@ def main(
     """
     data_source = get_data_source(source)
     tokenizer, generation = load_tokenizer(base)
-    encoding = data_source.encoding(tokenizer, thinking, generation)
+    recipe = {"source": source, "thinking": thinking}
+    encoding = encoding_of(recipe, tokenizer, generation)
     training = read_problems(problems)
     solutions = {row.problem_id: row.solutions for row in read_pool(pool, training)}
     solved = [problem for problem in training if solutions[problem.id]]

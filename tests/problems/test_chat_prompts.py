@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from transformers import GenerationConfig
 
 from geosd.problems.chat_prompts import ChatPrompts, _any_of
-from geosd.problems.encoding import Encoding
+from geosd.problems.encoding import Encoding, encoding_of
 from geosd.problems.grading import judge_response
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.records import Problem
-from geosd.problems.sources.dapo_math import INSTRUCTION, DapoMath
+from geosd.problems.sources.dapo_math import INSTRUCTION
 
 FAMILIES = ("qwen3", "deepseek_r1_distill_llama_8b", "olmo3_7b_think")
 SOLUTION = "<think>\nOne plus one. That is two.\n</think>\n\nThe answer is $\\boxed{2}$."
@@ -28,14 +28,19 @@ def goldens(shared_data):
     return [json.loads(line) for line in lines]
 
 
-def encoding_of(tokenizer, thinking=True, generation=None):
+def chat_encoding(tokenizer, thinking=True, generation=None):
     return Encoding(tokenizer, ChatPrompts(tokenizer, INSTRUCTION, thinking), generation)
+
+
+def dapo_encoding(tokenizer, thinking, wording=None):
+    recipe = {"source": "dapo-math", "thinking": thinking, "wording": wording}
+    return encoding_of(recipe, tokenizer, None)
 
 
 @pytest.fixture(scope="module")
 def encoding_of_family(published):
     """A function from a family to its encoding; the first text of each takes a CPU second."""
-    return cache(lambda family, thinking=True: encoding_of(published(family), thinking))
+    return cache(lambda family, thinking=True: chat_encoding(published(family), thinking))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -82,10 +87,9 @@ def test_each_role_thinks_as_its_own_switch_says(published):
     tokenizer, problem = published("qwen3"), Problem("p", "id", "What is $1+1$?", "2")
     apart = {"student": False, "teacher": True}
     opsd, swapped = (
-        DapoMath().encoding(tokenizer, modes, None)
-        for modes in (apart, {"student": True, "teacher": False})
+        dapo_encoding(tokenizer, modes) for modes in (apart, {"student": True, "teacher": False})
     )
-    thinks, never = (DapoMath().encoding(tokenizer, mode, None) for mode in (True, False))
+    thinks, never = (dapo_encoding(tokenizer, mode) for mode in (True, False))
     assert (
         opsd.student(problem)
         == never.student(problem)
@@ -104,7 +108,7 @@ def test_words_of_ones_own_stand_in_place_of_the_sources(published):
     tokenizer, problem = published("qwen3"), Problem("p", "id", "What is $1+1$?", "2")
     words = {"instruction": "Be brief.", "examples": [("0+0?", "0")]}
     words |= {"privileged": "{solution} answers {question} {instruction}"}
-    encoding = DapoMath().encoding(tokenizer, True, None, words)
+    encoding = dapo_encoding(tokenizer, True, words)
     student, teacher = (
         tokenizer.decode(ids)
         for ids in (encoding.student(problem), encoding.teacher(problem, SOLUTION))
@@ -114,8 +118,8 @@ def test_words_of_ones_own_stand_in_place_of_the_sources(published):
     last = SOLUTION.splitlines()[-1]
     assert f"{last} answers What is $1+1$? Be brief.<|im_end|>" in teacher
     as_it_was = {"instruction": None, "examples": None, "privileged": None}
-    plain = DapoMath().encoding(tokenizer, True, None).student(problem)
-    assert DapoMath().encoding(tokenizer, True, None, as_it_was).student(problem) == plain
+    plain = dapo_encoding(tokenizer, True).student(problem)
+    assert dapo_encoding(tokenizer, True, as_it_was).student(problem) == plain
 
 
 @pytest.mark.parametrize("role", ["student", "teacher"])
@@ -123,7 +127,7 @@ def test_words_of_ones_own_stand_in_place_of_the_sources(published):
 def test_a_model_that_always_thinks_refuses_a_role_that_does_not(published, family, role):
     modes = {"student": True, "teacher": True, role: False}
     with pytest.raises(ValueError, match="(?s)data.thinking is false for.*allowed is true.*Hint:"):
-        DapoMath().encoding(published(family), modes, None)
+        dapo_encoding(published(family), modes)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -168,7 +172,7 @@ def test_prompt_and_response_are_not_fused_where_text_would_be(encoding_of_famil
 def test_the_released_stops_of_each_family_end_a_response(published, shared_data, family, ends):
     special = json.loads((shared_data / "templates/special_tokens.json").read_text())[family]
     released = GenerationConfig(eos_token_id=special.get("generation_eos_ids", special["eos_id"]))
-    encoding = encoding_of(published(family), generation=released)
+    encoding = chat_encoding(published(family), generation=released)
     assert set(encoding.end_ids) == ends
     assert encoding.end_ids[0] == encoding.response("x")[-1] == special["eos_id"]
     for end in ends:
@@ -196,7 +200,7 @@ def test_the_end_of_a_templates_turn_is_a_stop_of_a_base_model_too(
     base.chat_template = (shared_data / f"templates/{template}.jinja").read_text()
     base.eos_token = "<|endoftext|>" if family != "deepseek_r1_distill_llama_8b" else base.eos_token
     generation = GenerationConfig(eos_token_id=base.eos_token_id)
-    encoding = encoding_of(base, generation=generation)
+    encoding = chat_encoding(base, generation=generation)
     assert encoding.prompts.turn_ends == (end,)
     assert encoding.end_ids == tuple(dict.fromkeys((base.eos_token_id, end)))
     assert encoding.response("x")[-1] == base.eos_token_id

@@ -4,7 +4,7 @@ import pytest
 from cases import python
 
 from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render
-from geosd.problems.sources import encoding_of
+from geosd.problems.encoding import encoding_of
 
 TURNS = [{"role": "user", "content": "one"}]
 TODAY = "{{ 'Today: ' + strftime_now('%d %b %Y') + ' ' }}"

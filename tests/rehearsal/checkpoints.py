@@ -22,8 +22,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import save_model
+from geosd.problems.encoding import encoding_of
 from geosd.problems.records import Problem
-from geosd.problems.sources import get_data_source
 
 NARROWER, FEWER_HEADS, HEAD_WIDTH = 64, 4, 32  # no narrower head has a kernel of vLLM's on a CPU
 STEPS, LEARNING_RATE = 100, 2e-2
@@ -33,7 +33,8 @@ def documents(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, problems: list[Problem]
 ) -> list[tuple[list[int], list[int]]]:
     """Prompt and response of each problem, once with its answer and once with another problem's."""
-    encoding = get_data_source("dapo-math").encoding(tokenizer, True, model.generation_config)
+    recipe = {"source": "dapo-math", "thinking": True}
+    encoding = encoding_of(recipe, tokenizer, model.generation_config)
     closing = "</think>" * encoding.opens_thought  # an answer inside a thought is none
     answers = [problem.answer for problem in problems]
     shifted = [*answers[1:], answers[0]]

@@ -15,6 +15,7 @@ from small_studies import LEFT_OUT, SECTIONS, STUDIES, shrink
 
 from geosd.cli.snakemake_runs import PlannedJob
 from geosd.config import load, resolve
+from geosd.problems.encoding import encoding_of
 from geosd.problems.grading import judge_response
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
@@ -78,9 +79,10 @@ def test_half_of_a_stand_ins_responses_are_right(shared_data, model):
     """Of each family; the prompts of two of them end inside a thought."""
     narrow, tokenizer = load_narrow(shared_data, model, NARROWER, FEWER_HEADS, HEAD_WIDTH)
     problems = [Problem(f"p{i}", "train", f"What is {i}?", str(i)) for i in (3, 40)]
-    source = get_data_source("dapo-math")
-    encoding = source.encoding(tokenizer, True, narrow.generation_config)
-    pairs, grade = documents(narrow, tokenizer, problems), source.grader()
+    recipe = {"source": "dapo-math", "thinking": True}
+    encoding = encoding_of(recipe, tokenizer, narrow.generation_config)
+    pairs = documents(narrow, tokenizer, problems)
+    grade = get_data_source("dapo-math").grader()
     verdicts = [
         judge_response(
             encoding.text(response),

@@ -20,7 +20,7 @@ from geosd.config.rule_settings import configuration
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.config.study import Study
 from geosd.files import write_text
-from geosd.problems.sources import encoding_of
+from geosd.problems.encoding import encoding_of
 from geosd.provenance.crate import write_crate
 from geosd.provenance.machine_names import without_names_of_machines
 from geosd.provenance.manifest import MANIFEST, read_manifest, write_manifest

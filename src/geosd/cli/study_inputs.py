@@ -18,9 +18,10 @@ from geosd.models.architectures import published_architectures
 from geosd.models.context_length import ContextError, check_context
 from geosd.prerequisites.checks import Check
 from geosd.problems.dataset_download import load_catalogue
+from geosd.problems.encoding import encoding_of
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.records import Problem
-from geosd.problems.sources import encoding_of, get_data_source
+from geosd.problems.sources import get_data_source
 from geosd.sampling.solution_pool import graded_solutions, pool_solutions, require_solutions
 
 LONGEST = 20

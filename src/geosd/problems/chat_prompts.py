@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from geosd.problems.encoding import revealed_parts
 from geosd.problems.limited_process import LimitedProcess, serve
+from geosd.problems.prompt_format import revealed_parts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -1,36 +1,19 @@
-"""How a data set words its prompts, and the one place where text meets the tokenizer."""
+"""The one place where text meets the tokenizer: prompts and solutions as token ids, ids as text."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from geosd.problems.chat_prompts import ChatPrompts
+from geosd.problems.prompt_format import PromptFormat
 from geosd.problems.records import Problem
+from geosd.problems.sources import get_data_source
 from geosd.problems.tokenizer_process import TextEncoder
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig, PreTrainedTokenizerBase
-
-
-class PromptFormat(Protocol):
-    """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`.
-
-    A format may leave out `turn_ends`, the tokens that end an answer beside those of tokenizer and
-    model, and `opens_thought`: prompts end in a thought, which a response must close.
-    """
-
-    turn_ends: Sequence[int] = ()
-    opens_thought: bool = False
-
-    def student(self, question: str) -> str:
-        """The student's prompt: the question alone."""
-
-    def teacher(self, question: str, solution: str) -> str:
-        """The teacher's prompt: the question with a solution. It must end as the student's does."""
-
-    def revealed_solution(self, solution: str, fraction: float) -> str:
-        """The part of a solution that the teacher's prompt reveals: see `revealed_parts`."""
 
 
 def end_tokens(generation: GenerationConfig) -> list[int]:
@@ -39,31 +22,6 @@ def end_tokens(generation: GenerationConfig) -> list[int]:
     if ends is None:
         return []
     return list(ends) if isinstance(ends, list | tuple) else [ends]
-
-
-def revealed_parts(parts: int, fraction: float) -> int:
-    """How many parts of a solution a prompt format reveals: its first steps or sentences.
-
-    The number is rounded up, and only the fraction 1 reveals the last part: the answer.
-
-    Raises:
-        ValueError: The fraction is outside [0, 1].
-
-    Source: the paper, privilege sweep.
-
-    Example:
-        >>> revealed_parts(4, 0.5), revealed_parts(3, 0.9), revealed_parts(3, 1.0)
-        (2, 2, 3)
-    """
-    if not 0 <= fraction <= 1:
-        raise ValueError(
-            f"privilege is {fraction}; allowed are fractions in [0, 1].\nHint: 1 shows the"
-            " teacher the whole solution, 0.25 its first quarter."
-        )
-    if fraction == 1:
-        return parts
-    # The small term undoes products such as 0.2 * 15 = 3.0000000000000004.
-    return min(math.ceil(fraction * parts - 1e-9), max(parts - 1, 0))
 
 
 class Encoding:
@@ -134,3 +92,31 @@ class Encoding:
 
     def _ids(self, text: str) -> list[int]:
         return self._encoder.ids(text)
+
+
+def encoding_of(
+    settings: Mapping[str, Any],
+    tokenizer: PreTrainedTokenizerBase,
+    generation: GenerationConfig | None,
+) -> Encoding:
+    """The encoding of a job's prompts for one model, by the job's settings.
+
+    The settings name the data source as `source`. `thinking` says whether the model thinks before
+    it answers, and is a mapping where the roles differ. `wording` has words in place of the
+    source's own, see `data.wording`, and `date` the day that a chat template gets for today, see
+    `data.date`; both may be missing. ValueError where a template asks for the day, and none is
+    given.
+    """
+    source, thinking = get_data_source(settings["source"]), settings["thinking"]
+    chosen = {**(settings.get("wording") or {}), "date": settings.get("date")}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    student, teacher = (
+        source.prompts(tokenizer, thinking if isinstance(thinking, bool) else thinking[role])
+        for role in ("student", "teacher")
+    )
+    if given:
+        student, teacher = (replace(prompts, **given) for prompts in (student, teacher))
+    for prompts in (student, teacher):
+        if isinstance(prompts, ChatPrompts):
+            prompts.student("")  # what stops every prompt is said before the first
+    return Encoding(tokenizer, student, generation, teacher)

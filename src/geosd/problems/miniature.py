@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from geosd.problems.encoding import revealed_parts
 from geosd.problems.grading import Verdict
+from geosd.problems.prompt_format import revealed_parts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

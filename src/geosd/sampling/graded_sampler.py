@@ -15,10 +15,10 @@ from torch import nn
 
 from geosd.models.load_and_save import load_tokenizer
 from geosd.preemption import catch_sigterm
-from geosd.problems.encoding import Encoding
+from geosd.problems.encoding import Encoding, encoding_of
 from geosd.problems.grading import Grader, judge_response
 from geosd.problems.records import Problem, Sample
-from geosd.problems.sources import DataSource, encoding_of, get_data_source
+from geosd.problems.sources import DataSource, get_data_source
 from geosd.sampling.broken_logits import named_problems
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.kept_samples import KeptSamples

@@ -17,9 +17,9 @@ from geosd.models.adapters import add_adapter
 from geosd.models.forward import recompute_layers, recomputes
 from geosd.objectives.objective import Objective, build
 from geosd.optim.update import UpdateRule
-from geosd.problems.encoding import Encoding
+from geosd.problems.encoding import Encoding, encoding_of
 from geosd.problems.records import read_problems
-from geosd.problems.sources import encoding_of, get_data_source
+from geosd.problems.sources import get_data_source
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import read_pool

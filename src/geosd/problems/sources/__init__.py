@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from geosd.problems.chat_prompts import ChatPrompts
-from geosd.problems.encoding import Encoding, PromptFormat
 from geosd.problems.grading import Grader
 from geosd.problems.problem_splits import ProblemSplits
+from geosd.problems.prompt_format import PromptFormat
 from geosd.registry import Registry
 
 if TYPE_CHECKING:
-    from transformers import GenerationConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 
 class DataSource(ABC):
@@ -54,33 +52,6 @@ class DataSource(ABC):
     def prompts(self, tokenizer: PreTrainedTokenizerBase, thinking: bool) -> PromptFormat:
         """How questions are worded; `thinking`: whether a chat model thinks before it answers."""
 
-    def encoding(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        thinking: bool | Mapping[str, bool],
-        generation: GenerationConfig,
-        wording: Mapping[str, Any] | None = None,
-        date: str | None = None,
-    ) -> Encoding:
-        """The prompts, encoded for one model; `thinking` is a mapping where the roles differ.
-
-        `wording` has words in place of the source's own, see `data.wording`, and `date` the day
-        that a chat template gets for today, see `data.date`; None: there are none. ValueError where
-        a template asks for the day, and none is given.
-        """
-        chosen = {**(wording or {}), "date": date}
-        given = {name: value for name, value in chosen.items() if value is not None}
-        student, teacher = (
-            self.prompts(tokenizer, thinking if isinstance(thinking, bool) else thinking[role])
-            for role in ("student", "teacher")
-        )
-        if given:
-            student, teacher = (replace(prompts, **given) for prompts in (student, teacher))
-        for prompts in (student, teacher):
-            if isinstance(prompts, ChatPrompts):
-                prompts.student("")  # what stops every prompt is said before the first
-        return Encoding(tokenizer, student, generation, teacher)
-
     @abstractmethod
     def grader(self) -> Grader:
         """A grader of the answers; the caller closes it."""
@@ -93,12 +64,3 @@ register, names = _registry.register, _registry.names
 def get_data_source(name: str) -> DataSource:
     """The data source that is registered under a name; a ValueError says which there are."""
     return _registry.get(name)()
-
-
-def encoding_of(
-    settings: Mapping[str, Any], tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig
-) -> Encoding:
-    """The encoding of the data source that settings name, with its `thinking` and so on."""
-    source, thinking = get_data_source(settings["source"]), settings["thinking"]
-    wording, date = settings.get("wording"), settings.get("date")
-    return source.encoding(tokenizer, thinking, generation, wording, date)
