@@ -9,10 +9,10 @@ from cases import decoder
 from torch.testing import assert_close
 
 from geosd.models.output_head import float32_logits
-from geosd.sampling import compiled_step
-from geosd.sampling.compiled_step import NOTE, STEP, cache_folder, open_compiled_step
-from geosd.sampling.decode_session import PreallocatedSession
-from geosd.sampling.decode_step import EagerStep
+from geosd.sampling.decoding import compiled_step
+from geosd.sampling.decoding.compiled_step import NOTE, STEP, cache_folder, open_compiled_step
+from geosd.sampling.decoding.decode_session import PreallocatedSession
+from geosd.sampling.decoding.decode_step import EagerStep
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 

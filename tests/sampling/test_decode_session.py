@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from geosd.sampling import kv_cache
-from geosd.sampling.decode_session import (
+from geosd.sampling.decoding import kv_cache
+from geosd.sampling.decoding.decode_session import (
     ModelCacheSession,
     PreallocatedSession,
     takes_preallocated_cache,
 )
-from geosd.sampling.decode_step import ATTENTION, EagerStep
+from geosd.sampling.decoding.decode_step import ATTENTION, EagerStep
 
 NEW = 24
 PROMPTS = [[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], [20, 21, 22], [5, 40, 3, 9], [20, 21, 22]]

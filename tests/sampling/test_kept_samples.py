@@ -13,7 +13,7 @@ from geosd.problems.encoding import Encoding
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.corpora import VOCABULARY
-from geosd.sampling.decode_session import PreallocatedSession
+from geosd.sampling.decoding.decode_session import PreallocatedSession
 from geosd.sampling.graded_sampler import Draw, GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams

@@ -15,13 +15,13 @@ from geosd.models.context_length import check_context
 from geosd.models.forward import evaluation_mode
 from geosd.models.output_head import float32_logits
 from geosd.sampling.broken_logits import NonFiniteLogitsError
-from geosd.sampling.compiled_step import CompiledStep, open_compiled_step
-from geosd.sampling.decode_session import (
+from geosd.sampling.decoding.compiled_step import CompiledStep, open_compiled_step
+from geosd.sampling.decoding.decode_session import (
     ModelCacheSession,
     PreallocatedSession,
     takes_preallocated_cache,
 )
-from geosd.sampling.decode_step import DecodeStep, EagerStep
+from geosd.sampling.decoding.decode_step import DecodeStep, EagerStep
 from geosd.sampling.paused_part import PartLeftError, PausedPart, never
 from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
 from geosd.sampling.token_draws import NO_TOKEN, draw_tokens, request_uniforms

@@ -26,8 +26,8 @@ import transformers
 from torch import Tensor, nn
 
 from geosd.files import sha256, sync, write_text
-from geosd.sampling.decode_step import ATTENTION, next_logits
-from geosd.sampling.kv_cache import Columns, KeyValueCache
+from geosd.sampling.decoding.decode_step import ATTENTION, next_logits
+from geosd.sampling.decoding.kv_cache import Columns, KeyValueCache
 
 SOURCES = ("compiled_step.py", "decode_step.py", "kv_cache.py")
 STEP, NOTE = "step.pt2", "sha256"

@@ -12,8 +12,8 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from geosd.models.forward import common_prefix, worth_sharing
-from geosd.sampling.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
-from geosd.sampling.kv_cache import KeyValueCache, grown, layers_of, moved, with_room
+from geosd.sampling.decoding.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
+from geosd.sampling.decoding.kv_cache import KeyValueCache, grown, layers_of, moved, with_room
 
 LEAST_PREFIX = 32  # tokens: a second call has costs of its own, and a short one saves nothing
 

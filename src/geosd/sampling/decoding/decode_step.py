@@ -18,7 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 from transformers.cache_utils import Cache
 
-from geosd.sampling.kv_cache import Columns, KeyValueCache, KeyValueLayer
+from geosd.sampling.decoding.kv_cache import Columns, KeyValueCache, KeyValueLayer
 
 ATTENTION = "geosd_decode"
 """Name of `attend` among transformers' attention functions."""
