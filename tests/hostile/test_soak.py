@@ -26,7 +26,7 @@ from geosd.models.load_and_save import save_model
 from geosd.models.tiny_models import random_model
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.corpora import BLIND, VOCABULARY, search
+from geosd.problems.search.corpora import BLIND, VOCABULARY, draw_solution
 from geosd.problems.search.equations import SEARCH, draw_question
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train
@@ -59,7 +59,7 @@ def world(tmp_path):
     write_jsonl(tmp_path / "train.jsonl", problems)
     checked = replace(BLIND, check=1.0)  # so every solution is right
     pool = [
-        PooledSolutions(p.id, (search(q, checked, draw),), 1, 1)
+        PooledSolutions(p.id, (draw_solution(q, checked, draw),), 1, 1)
         for p, q in zip(problems, questions, strict=True)
     ]
     write_jsonl(tmp_path / "pool.jsonl", pool)

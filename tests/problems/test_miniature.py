@@ -16,7 +16,7 @@ from geosd.problems.miniature import (
     build_tokenizer,
     is_held_out,
 )
-from geosd.problems.search.corpora import BLIND, VOCABULARY, search
+from geosd.problems.search.corpora import BLIND, VOCABULARY, draw_solution
 from geosd.problems.search.equations import SEARCH, draw_question
 from geosd.problems.sources import get_data_source
 
@@ -61,7 +61,7 @@ def test_a_gold_answer_that_is_no_integer_is_refused():
 def solved(seed):
     draw = random.Random(seed)
     question = draw_question(draw.choice(SEARCH.benchmarks), draw)
-    return str(question), search(question, BLIND, draw)
+    return str(question), draw_solution(question, BLIND, draw)
 
 
 @given(st.integers(0, 2**32), st.floats(0, 1))

@@ -32,7 +32,7 @@ from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutions, Problem
 from geosd.problems.search.corpora import BLIND
 from geosd.problems.search.equations import Question
-from geosd.problems.search.corpora import search
+from geosd.problems.search.corpora import draw_solution
 from geosd.cli import base, data, train
 
 values = yaml.safe_load(Path("params.yaml").read_text())
@@ -51,7 +51,7 @@ data.main(out=out / "data", **shared)
 base.main(model="mini-qwen3", out=out / "base", scratch=out / "s", **shared)
 draw, rows = random.Random(0), []
 for problem in read_jsonl(out / "data/train.jsonl", Problem):
-    solution = search(Question.parse(problem.question), replace(BLIND, check=1.0), draw)
+    solution = draw_solution(Question.parse(problem.question), replace(BLIND, check=1.0), draw)
     rows.append(PooledSolutions(problem.id, (solution,), 4, 1))
 write_jsonl(out / "pool.jsonl", rows)
 train.main(

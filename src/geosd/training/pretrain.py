@@ -19,9 +19,8 @@ from geosd.models.forward import last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.models.output_head import head_logits
 from geosd.models.tiny_models import build
-from geosd.problems.corpus import Corpus, Document
 from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.corpora import SearchCorpus, WideCorpus
+from geosd.problems.search.corpora import Corpus, Document, SearchCorpus, WideCorpus
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
 

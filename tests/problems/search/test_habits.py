@@ -6,7 +6,7 @@ import time
 import pytest
 
 from geosd.problems.records import Sample
-from geosd.problems.search.corpora import Policy, search
+from geosd.problems.search.corpora import Policy, draw_solution
 from geosd.problems.search.equations import Question
 from geosd.problems.search.habits import HABITS, habit_shares, read_trials
 from geosd.scores.sample_tables import habit_rows
@@ -78,7 +78,7 @@ def test_a_habit_without_occasion_has_no_share():
 
 def test_the_habits_of_a_policy_are_its_probabilities():
     policy, rng = Policy((1.0,) * 16, check=0.25, repeat=0.4), random.Random(0)
-    shares = habit_shares([sample(search(QUESTION, policy, rng)) for _ in range(1500)])
+    shares = habit_shares([sample(draw_solution(QUESTION, policy, rng)) for _ in range(1500)])
     assert shares["retries"] == shares["truncated"] == 0  # no policy of the world retries
     # Five standard errors of a share of 1,500 are at most 6.5 points.
     expected = {"first_low": 37.5, "first_high": 25.0, "repeats": 40.0, "checks": 25.0}

@@ -10,7 +10,7 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.geometry import forward_kl, hellinger, jsd, reverse_kl, skew_kl
-from geosd.problems.search.corpora import Policy, SearchCorpus, search
+from geosd.problems.search.corpora import Policy, SearchCorpus, draw_solution
 from geosd.problems.search.equations import SEARCH, draw_question
 
 TEACHER = SearchCorpus()
@@ -76,7 +76,8 @@ def test_the_posterior_at_a_state_is_that_of_drawn_solutions(program):
     rng, found = random.Random(0), Counter()
     while found.total() < 2000:
         question = draw_question(kind, rng)
-        firsts = [int(trial.split()[0]) for trial in search(question, blind, rng).split(" ; ")]
+        trials = draw_solution(question, blind, rng).split(" ; ")
+        firsts = [int(trial.split()[0]) for trial in trials]
         if firsts[:2] == [5, 1] and len(firsts) > 2:
             found[question.answer()] += 1
     chances = program.posterior(kind)[1 << 5 | 1 << 1]

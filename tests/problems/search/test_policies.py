@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from geosd.problems.search.corpora import Policy, search
+from geosd.problems.search.corpora import Policy, draw_solution
 from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
 
 QUESTION = Question((4, 1, 13), (3, 0, 9))  # x is 3; 3, 7, 11 and 15 solve the first equation
@@ -65,7 +65,7 @@ def test_chances_are_those_of_drawn_solutions(program):
     cap, draws, rng = 30, 4000, random.Random(0)
     tabled = program.TabledPolicy.of(UNEQUAL)
     chances = program.answer_chances(tabled, tabled.reach(), 3, (7, 11, 15), cap)
-    solutions = [search(QUESTION, UNEQUAL, rng).split() for _ in range(draws)]
+    solutions = [draw_solution(QUESTION, UNEQUAL, rng).split() for _ in range(draws)]
     counts = Counter(int(s[-1]) if len(s) + 1 <= cap else None for s in solutions)
     observed = [counts[value] for value in (3, 7, 11, 15, None)]
     expected = draws * np.array([*chances, 1 - chances.sum()])

@@ -10,9 +10,8 @@ equation is checked in the same way, or it is not, and `A: x` ends.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
-from geosd.problems.corpus import Document
 from geosd.problems.miniature import SPECIAL, STEP_END, MiniaturePrompts, is_held_out
 from geosd.problems.search.equations import (
     COMMON,
@@ -26,6 +25,35 @@ from geosd.problems.search.equations import (
 )
 
 FAIL, PASS = ";", "ok"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A pretraining document: a prompt, which may hold the beginning of a solution, and the rest.
+
+    `ends` says whether the end of the response is learned too.
+    """
+
+    prompt: str
+    response: str
+    ends: bool = True
+
+
+class Corpus(Protocol):
+    """Interface of the documents that a base model of one world is pretrained on."""
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All words of the world, each with one token, in the order of their ids."""
+        ...
+
+    def draw_document(self, rng: random.Random) -> Document:
+        """Draw one document whose question is not held out."""
+        ...
+
+    def like(self, word: str) -> str:
+        """The word of a smaller world that means most of what this one means."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -48,10 +76,10 @@ class Policy:
         return x
 
 
-def search(
+def draw_solution(
     question: Question, policy: Policy, rng: random.Random, tried: Sequence[int] = ()
 ) -> str:
-    """A solution found by trial; it is wrong where a wrong x passed and was not checked.
+    """Draw a solution, found by trial; it is wrong where a wrong x passed and was not checked.
 
     Values in `tried` are known to fail, and are not tried again.
     """
@@ -149,7 +177,8 @@ class SearchCorpus:
         if rng.random() < self.exercises:
             return self._exercise(question, rng)
         if rng.random() >= self.with_reference:
-            return Document(prompts.student(str(question)), search(question, self.blind, rng))
+            response = draw_solution(question, self.blind, rng)
+            return Document(prompts.student(str(question)), response)
         reference = self.verified(question, rng)
         if rng.random() < self.reference_truncated:
             reference = prompts.revealed_solution(reference, rng.random())
@@ -158,10 +187,10 @@ class SearchCorpus:
             attempt = self._attempt(question, rng) if rng.random() < self.with_attempt else []
             tried = [int(trial.split()[0]) for trial in attempt]
             prompt = " ".join([prompt, *attempt])
-            response = search(question, self._guided(question.answer()), rng, tried)
+            response = draw_solution(question, self._guided(question.answer()), rng, tried)
         else:
             tried = [int(step.split()[0]) for step in reference.split(STEP_END) if step.strip()]
-            response = search(question, self.blind, rng, tried)
+            response = draw_solution(question, self.blind, rng, tried)
         return Document(prompt, response)
 
     def like(self, word: str) -> str:
@@ -177,14 +206,14 @@ class SearchCorpus:
 
     def _attempt(self, question: Question, rng: random.Random) -> list[str]:
         """The first failing trials of a blind search, some or all, each with its `;`."""
-        steps = search(question, replace(self.blind, check=1.0), rng).split(STEP_END)[:-1]
+        steps = draw_solution(question, replace(self.blind, check=1.0), rng).split(STEP_END)[:-1]
         trials = [f"{step.strip()} {STEP_END}" for step in steps]
         return trials[: rng.randint(0, min(len(trials), self.most_failures))]
 
     def verified(self, question: Question, rng: random.Random) -> str:
         """A solution whose answer is right."""
         while True:
-            solution = search(question, self.blind, rng)
+            solution = draw_solution(question, self.blind, rng)
             if int(solution.split()[-1]) == question.answer():
                 return solution
 
@@ -225,7 +254,7 @@ class WideCorpus(SearchCorpus):
         """Failing trials of a blind search, then x."""
         x = question.answer()
         weights = tuple(float(value == x) for value in range(MODULUS**2))
-        found = search(question, replace(self.blind, weights=weights), rng)
+        found = draw_solution(question, replace(self.blind, weights=weights), rng)
         return " ".join([*self._attempt(question, rng), found])
 
     def _exercise(self, question: Question, rng: random.Random) -> Document:
