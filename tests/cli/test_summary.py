@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from geosd.cli import run
-from geosd.reporting.tables import Cell, Column, Row, Table, save
+from geosd.reporting.saved_tables import save
+from geosd.reporting.tables import Cell, Column, Row, Table
 from geosd.scores.tidy import COLUMNS
 
 TRANSCRIPT = """\

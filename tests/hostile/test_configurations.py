@@ -25,7 +25,7 @@ from planner import plan
 
 from geosd.cli import claims
 from geosd.config import ConfigError, load, output_needs, resolve, settings
-from geosd.reporting import tables
+from geosd.reporting import saved_tables
 from geosd.reporting.specs import output_kind, output_specs
 
 SEED = 0
@@ -536,7 +536,7 @@ def made(name, study, tidy, folder):
         **{key: tidy[key] for key in output_specs()[name].reads}, **settings(name, study)
     )
     if output_kind(name).label == "Table":
-        tables.save(made, folder)
+        saved_tables.save(made, folder)
     else:
         made.draw_without_rendering()
 

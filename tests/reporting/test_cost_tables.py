@@ -7,8 +7,9 @@ import pytest
 from geosd.claims.published import published
 from geosd.models.architectures import published_architectures as shapes
 from geosd.reporting import table_architectures, table_flops, table_kfac_memory, table_memory
+from geosd.reporting.latex_tables import to_latex
 from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells
-from geosd.reporting.tables import to_csv, to_latex, to_markdown
+from geosd.reporting.tables import to_csv, to_markdown
 
 CAP = (8, 4096)  # problems of an update, tokens of a response
 TABLES = {

@@ -12,8 +12,9 @@ from made_up_tables import made_up_tables
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.output_needs import NEEDS, output_needs_table
 from geosd.reporting.method_style import ABLATION, METHODS, OTHER
+from geosd.reporting.saved_tables import save
 from geosd.reporting.specs import output_specs, render
-from geosd.reporting.tables import Cell, Column, Row, Table, save
+from geosd.reporting.tables import Cell, Column, Row, Table
 
 SHOWN = {  # by study quick
     *(

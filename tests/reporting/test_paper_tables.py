@@ -13,8 +13,9 @@ from geosd.reporting import (
     table_main_vs_paper,
     table_significance,
 )
+from geosd.reporting.latex_tables import to_latex
 from geosd.reporting.specs import caption_words
-from geosd.reporting.tables import to_latex, to_markdown
+from geosd.reporting.tables import to_markdown
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy import COLUMNS
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from geosd.reporting import table_ablations
-from geosd.reporting.tables import to_latex, to_markdown
+from geosd.reporting.latex_tables import to_latex
+from geosd.reporting.tables import to_markdown
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy import COLUMNS
 

@@ -14,18 +14,9 @@ import matplotlib
 import numpy as np
 import pytest
 
-from geosd.reporting.tables import (
-    Cell,
-    Column,
-    Row,
-    Table,
-    escape_latex,
-    ranked,
-    save,
-    to_csv,
-    to_latex,
-    to_markdown,
-)
+from geosd.reporting.latex_tables import escape_latex, to_latex
+from geosd.reporting.saved_tables import save
+from geosd.reporting.tables import Cell, Column, Row, Table, ranked, to_csv, to_markdown
 
 
 def table(*columns_of_values, better="high"):

@@ -18,8 +18,8 @@ from geosd.files import WEIGHTS
 from geosd.models.released_models import copy_checkpoint
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.reporting import tables
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting import saved_tables
+from geosd.reporting.tables import Cell, Column, Row, Table, to_markdown
 from geosd.scores.sample_tables import read_samples
 from geosd.scores.score_table import ID, OOD_AVERAGE, Run, score_run
 
@@ -67,9 +67,9 @@ def main(
     own = [sample for sample in samples if sample.sample < sampled["samples"]]
     scores = score_run(own, study.section("evaluation", model)["pass_k"])
     table = row_of(scores, name, f"Protocol of study {protocol}, model {model}, seed {seed}")
-    written = tables.save(table, out)
+    written = saved_tables.save(table, out)
     console = Console()
-    console.print(Markdown(tables.to_markdown(table)))
+    console.print(Markdown(to_markdown(table)))
     for path in (*written, out / "samples.jsonl"):
         console.print(f"File  {path}", markup=False, highlight=False, soft_wrap=True)
 

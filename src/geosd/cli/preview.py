@@ -12,7 +12,7 @@ from geosd.config import load, resolve, settings
 from geosd.config.output_needs import unmet_needs
 from geosd.config.run_folders import RunFolders, RunRow
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
-from geosd.reporting import specs, tables
+from geosd.reporting import saved_tables, specs
 from geosd.reporting.preview_table import open_signs, preview_table
 from geosd.scores.score_table import Run
 
@@ -49,7 +49,7 @@ def main(
     table = preview_table(scores, shown, methods, seeds)
     folder = out / name
     console = Console()
-    written = tables.save(table, folder, table.name)
+    written = saved_tables.save(table, folder, table.name)
     console.print(Markdown((folder / "preview.md").read_text(encoding="utf-8")))
     words = [f"PREVIEW of study {name}: {len(done)} of {len(rows)} runs are evaluated."]
     undecided = open_signs(scores, shown, methods, seeds)

@@ -9,7 +9,7 @@ from geosd.config import load, resolve
 from geosd.config.study import Study
 from geosd.config.sweeps import swept_values
 from geosd.provenance.proof import prove
-from geosd.reporting import figures, tables, transfer
+from geosd.reporting import figures, saved_tables, transfer
 from geosd.reporting.method_style import short_rate
 from geosd.reporting.run_accuracies import sweep_gains
 from geosd.scores.rate_selection import best_common_rate, collapsed_runs
@@ -66,7 +66,7 @@ def main(
             transfer.gains_table(words, shown),
             transfer.differences_table(words, shown, primary=key == "common_rate"),
         ):
-            tables.save(table, out, f"{table.name}_{key}")
+            saved_tables.save(table, out, f"{table.name}_{key}")
 
 
 def _points(study: Study) -> list[dict[str, Any]]:

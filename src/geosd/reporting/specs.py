@@ -42,7 +42,7 @@ class OutputKind(NamedTuple):
 
 
 OUTPUT_KINDS: Mapping[str, OutputKind] = {
-    "table": OutputKind("Table", "build", "geosd.reporting.tables", ("csv", "md", "tex")),
+    "table": OutputKind("Table", "build", "geosd.reporting.saved_tables", ("csv", "md", "tex")),
     "figure": OutputKind("Figure", "plot", "geosd.reporting.figures", ("pdf", "svg", "png")),
 }
 
