@@ -26,7 +26,7 @@ from measuring import (
     resident_bytes,
 )
 
-from geosd.freed_memory import keep_freed_memory
+from geosd.cli.freed_memory import keep_freed_memory
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
 from geosd.sampling.sampler import SamplingParams

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cases import python
 
-from geosd import __main__ as command
+from geosd.cli import command
 from geosd.disk_room import NoRoomError, no_room, refused
 from geosd.files import atomic_write, write_text
 

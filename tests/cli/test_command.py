@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -13,12 +14,13 @@ from types import SimpleNamespace
 import pytest
 from planner import programs
 
-from geosd import __main__ as command
-from geosd.cli import forkserver
+from geosd.cli import command, forkserver
+from geosd.cli.signatures import signature_of
 from geosd.files import DamagedFileError
 from geosd.provenance.code import HELD
 
 NAMES = [*command.PROGRAMS]
+SLOW_TO_IMPORT = ("torch", "transformers", "pandas", "matplotlib", "scipy", "accelerate", "numpy")
 HEAVY = ("torch", "transformers", "pandas", "pydantic", "tyro", "rich")
 
 
@@ -53,9 +55,55 @@ def test_the_list_and_the_code_of_steps_name_the_same_modules():
 
 def test_the_list_imports_no_program():
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
-    code = f"{hidden}sys.argv = ['geosd', '--help']\nfrom geosd.__main__ import main; main()"
+    code = f"{hidden}sys.argv = ['geosd', '--help']\nfrom geosd.cli.command import main; main()"
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert listed.returncode == 0 and listed.stdout == command.overview() + "\n"
+
+
+ALL_HELPS = """
+import contextlib, io, sys
+from geosd.cli.command import PROGRAMS, main
+
+for name in PROGRAMS:
+    shown = io.StringIO()
+    sys.argv = ["geosd", name, "--help"]
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        main()
+    said = " ".join(shown.getvalue().split())
+    heavy = sorted(set({heavy}) & set(sys.modules))
+    print(name, f"usage: geosd {name} [-h]" in said, *heavy)
+"""
+
+
+def test_no_help_imports_what_takes_seconds():
+    """One process for all: what the first of them imports is seen at each that follows."""
+    code = ALL_HELPS.replace("{heavy}", repr(SLOW_TO_IMPORT))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{name} True" for name in NAMES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_takes_what_is_read_of_it_before_it_is_imported(name):
+    module, function = command.PROGRAMS[name]
+    program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
+    read = signature_of(module, function)
+    taken = inspect.signature(program, eval_str=True).parameters
+    assert [*inspect.signature(read, eval_str=True).parameters.values()] == [*taken.values()]
+    assert inspect.getdoc(read) == inspect.getdoc(program)
+
+
+def test_an_argument_is_refused_before_anything_is_imported():
+    code = f"""
+import sys
+from geosd.cli.command import main
+sys.argv = "geosd train --study quick --no-such 3".split()
+try:
+    main()
+except SystemExit as end:
+    print(end.code, {set(SLOW_TO_IMPORT)} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "2 set()" and "--no-such" in done.stderr
 
 
 def test_another_name_is_refused_with_the_nearest():
@@ -72,23 +120,23 @@ def test_the_garbage_collector_rests_while_a_program_is_imported_and_works_when_
 ):
     seen = []
 
-    def main(number: int) -> int:
+    def main(study: str) -> int:
         """A program."""
-        seen.append((number, gc.isenabled()))
+        seen.append((study, gc.isenabled()))
         return 3
 
     def imported(name: str) -> SimpleNamespace:
         seen.append((name, gc.isenabled()))
-        return SimpleNamespace(main=main)
+        return SimpleNamespace(main=main, figures=main)
 
-    monkeypatch.setattr(sys, "argv", ["geosd", "grade", "--number", "3"])
-    monkeypatch.setattr(importlib, "import_module", imported)
+    monkeypatch.setattr(sys, "argv", ["geosd", "figures", "--study", "small"])
+    monkeypatch.setattr(command.importlib, "import_module", imported)
     try:
         with pytest.raises(SystemExit) as ended:
             command.main()
     finally:
         gc.unfreeze()
-    assert seen == [("geosd.cli.grade", False), (3, True)]
+    assert seen == [("geosd.cli.figures", False), ("small", True)]
     assert ended.value.code == 3
 
 
@@ -111,13 +159,13 @@ def test_an_error_with_a_hint_ends_in_its_own_words_and_another_with_its_traceba
         raise kind(words)
 
     words = "x.csv is not whole.\nHint: `make run` makes it anew."
-    assert command._called(program, "program", []) == 1
+    assert command._called(program, {}) == 1
     assert capsys.readouterr().err == words + "\n"
     words = "nobody thought of this"
     with pytest.raises(kind):
-        command._called(program, "program", [])
+        command._called(program, {})
     monkeypatch.setenv("RANK", "0")  # one process of several must not wait for its threads
-    assert command._called(program, "program", []) == 1
+    assert command._called(program, {}) == 1
     assert f"{kind.__name__}: {words}" in capsys.readouterr().err.splitlines()[-1]
 
 

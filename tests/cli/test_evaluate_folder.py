@@ -7,8 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from geosd import __main__ as command
-from geosd.cli import evaluate_folder
+from geosd.cli import command, evaluate_folder
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import Sample
@@ -105,7 +104,8 @@ def test_a_folder_without_a_whole_checkpoint_says_how_to_have_one(evaluated, tmp
 )
 def test_people_type_evaluate_and_jobs_of_a_study_run_evaluate_run(monkeypatch, line, program):
     called = []
-    monkeypatch.setattr(command, "_called", lambda function, name, words: called.append(function))
+    monkeypatch.setattr(command, "_arguments", lambda name, words: {})
+    monkeypatch.setattr(command, "_called", lambda function, arguments: called.append(function))
     monkeypatch.setattr("sys.argv", ["geosd", *line.split()])
     with pytest.raises(SystemExit):
         command.main()

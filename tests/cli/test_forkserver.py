@@ -18,8 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from geosd import __main__ as command
-from geosd.cli import forkserver
+from geosd.cli import command, forkserver
 from geosd.cli.forkserver import FOLDER, OWNER, SERVED
 from geosd.provenance.code import SOURCES, code_of
 

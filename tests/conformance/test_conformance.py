@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from geosd import conformance
-from geosd.cli.conformance import LOSSES, main
+from geosd.cli.conformance import main
+from geosd.cli.union_losses import LOSSES
 from geosd.conformance import TOLERANCE, check
 from geosd.geometry import fisher_rao, hellinger, union_support
 from geosd.objectives.reduce import mean_loss
@@ -259,6 +260,6 @@ def test_the_command_checks_a_function_by_name(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert main(["losses_of_mine:kl", "--loss", "forward_kl"]) == 1
     assert "Hint: the direction is swapped" in capsys.readouterr().out
-    monkeypatch.setattr("geosd.cli.conformance.LOSSES", {"geosd": LOSSES["geosd"]})
+    monkeypatch.setattr("geosd.cli.union_losses.LOSSES", {"geosd": LOSSES["geosd"]})
     assert main([]) == 0
     assert capsys.readouterr().out.startswith("geosd\nstate")

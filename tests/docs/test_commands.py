@@ -6,8 +6,6 @@ own words, and a program of the repository is there with the options that a page
 
 from __future__ import annotations
 
-import functools
-import importlib
 import importlib.util
 import re
 import shlex
@@ -18,7 +16,8 @@ import pytest
 import snakemake.cli
 import tyro
 
-from geosd import __main__ as command
+from geosd.cli import command
+from geosd.cli.signatures import signature_of
 from geosd.config import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,10 +78,7 @@ def test_geosd_takes_the_words_of_each_command():
         assert name in [*command.PROGRAMS, "NAME", "--help"], name
         if not words or name in (*command.ALONE, "NAME") or words == ["--help"]:
             continue
-        module, function = command.PROGRAMS[name]
-        program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
-        taken = functools.wraps(program)(lambda *of, **named: None)
-        tyro.cli(taken, args=words)  # SystemExit: with what is wrong
+        tyro.cli(signature_of(*command.PROGRAMS[name]), args=words)  # SystemExit: what is wrong
 
 
 def test_snakemake_takes_the_words_of_each_command(studies):

@@ -35,7 +35,7 @@ import pytest
 import yaml
 from cases import crate_entities, zip_crate
 
-from geosd.__main__ import PROGRAMS, program_of
+from geosd.cli.command import PROGRAMS, program_of
 from geosd.cli.forkserver import PRELOADED
 from geosd.cli.verify import main as verify
 from geosd.config import load, resolve, settings

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from geosd.__main__ import PROGRAMS
+from geosd.cli.command import PROGRAMS
 
 # evaluate_pi_0 runs the step evaluate; the other two only prepare the report. A table or figure is
 # named to the step `render`.

@@ -38,7 +38,7 @@ TEXTS = ("LICENSE", "CITATION.cff")
 """Files that say who made it, and what may be done with it."""
 
 
-def main(study: str, out: Path, params: Path = Path(PARAMS)) -> None:
+def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Write a finished study's samples, logs, manifests and outputs into one file.
 
     Args:

@@ -53,10 +53,14 @@ START_S = 30.0
 """How long a program waits for a server that another one is starting."""
 
 
-def run_forked(name: str) -> None:
+def run_forked(name: str, entry: str) -> None:
     """Run a program, with the arguments of this command line, in a fork of the server.
 
     Returns only where the program must run here: it is not served, or no server can be had.
+
+    Args:
+        name: The program.
+        entry: The module whose `main` the fork calls, as this process has called it.
 
     Raises:
         SystemExit: With the status of the program.
@@ -67,7 +71,7 @@ def run_forked(name: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # until there is a fork to pass them on to
     try:
         connection = _connected(Path(folder))
-        process = _handed_over(connection)
+        process = _handed_over(connection, entry)
     except (OSError, EOFError):
         return
     finally:
@@ -120,11 +124,12 @@ def _short_name(path: Path) -> Iterator[str]:
         os.close(folder)
 
 
-def _handed_over(connection: Connection) -> int:
+def _handed_over(connection: Connection, entry: str) -> int:
     """The process of the program, to which all signals are passed on."""
     umask = os.umask(0)
     os.umask(umask)
     program = {
+        "entry": entry,
         "arguments": sys.argv[1:],
         "folder": os.getcwd(),
         "umask": umask,
@@ -204,7 +209,7 @@ def _serve(accepted: socket.socket) -> None:
     if not process:
         connection.close()
         _become({**program, "streams": streams})
-        importlib.import_module("geosd.__main__").main()
+        importlib.import_module(program["entry"]).main()
         return
     for stream in streams:
         os.close(stream)

@@ -5,7 +5,7 @@ from cases import python
 
 PROGRAM = """
 import torch
-from geosd.freed_memory import keep_freed_memory
+from geosd.cli.freed_memory import keep_freed_memory
 
 def in_heap(tensor):
     (heap,) = [line for line in open("/proc/self/maps") if line.rstrip().endswith("[heap]")]
