@@ -32,7 +32,7 @@ from geosd.optim.update import UpdateRule
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.training import loop
-from geosd.training.arguments import TrainingArguments
+from geosd.training.arguments import LoopArguments
 from geosd.training.loop import train_step
 from geosd.training.policy import Policy, ReferenceModels
 from geosd.training.rollouts import Rollouts
@@ -139,7 +139,6 @@ def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> T
     update_rule = UpdateRule(
         model,
         rule="kfac" if kfac else "adamw",
-        lr=1e-5,
         kfac={"blocks": work.blocks, "subsample": work.subsample},
     )
     encoding = SyntheticEncoding(tokenizer, work)
@@ -157,9 +156,9 @@ def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> T
     )
 
 
-def arguments(work: Work, microbatch: int | None = None) -> TrainingArguments:
+def arguments(work: Work, microbatch: int | None = None) -> LoopArguments:
     """The loop's numbers; no step is one that the log measures."""
-    return TrainingArguments(
+    return LoopArguments(
         steps=10**6,
         learning_rate=1e-5,
         warmup=20,

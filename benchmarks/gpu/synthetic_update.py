@@ -10,7 +10,7 @@ from geosd.models.forward import recompute_layers
 from geosd.models.tiny_models import random_model
 from geosd.objectives.objective import build
 from geosd.optim.update import UpdateRule
-from geosd.training.arguments import TrainingArguments
+from geosd.training.arguments import LoopArguments
 from geosd.training.fsdp import shard
 from geosd.training.policy import Policy, frozen_copy
 from geosd.training.processes import Ranks
@@ -59,7 +59,7 @@ def assemble_synthetic_run(
     method: str,
     compute: torch.dtype,
     batch: SyntheticBatch,
-) -> tuple[TrainingRun, TrainingArguments]:
+) -> tuple[TrainingRun, LoopArguments]:
     """A training run of one of METHODS, in shards, each response a microbatch.
 
     Args:
@@ -85,7 +85,7 @@ def assemble_synthetic_run(
     with torch.no_grad():  # away from the anchor, where the distance to it has a gradient
         for parameter in student.parameters():
             parameter.mul_(1.01)
-    update_rule = UpdateRule(student, rule=rule, lr=1e-6, kfac={"group": ranks.group})
+    update_rule = UpdateRule(student, rule=rule, kfac={"group": ranks.group})
     rollouts = batch.rollouts(shape.vocabulary)
     run = TrainingRun(
         policy=Policy(student, compute),
@@ -98,7 +98,7 @@ def assemble_synthetic_run(
         seed=0,
         ranks=ranks,
     )
-    return run, TrainingArguments(
+    return run, LoopArguments(
         steps=10**6,
         learning_rate=1e-6,
         warmup=20,

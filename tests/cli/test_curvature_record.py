@@ -13,11 +13,9 @@ def with_experts():
 
 def test_a_training_says_in_its_manifest_what_kfac_leaves_out():
     with pytest.raises(ValueError, match=r"(?s)mlp.experts.*Hint: .*optimiser.kfac.least_share"):
-        UpdateRule(with_experts(), rule="kfac", lr=1e-3, kfac={"blocks": 2})
+        UpdateRule(with_experts(), rule="kfac", kfac={"blocks": 2})
     with pytest.warns(UserWarning, match=r"mlp.experts"):
-        rule = UpdateRule(
-            with_experts(), rule="kfac", lr=1e-3, kfac={"blocks": 2, "least_share": 0.3}
-        )
+        rule = UpdateRule(with_experts(), rule="kfac", kfac={"blocks": 2, "least_share": 0.3})
     attention, experts, router = 16 * (16 + 8 + 8 + 16), 4 * 3 * 8 * 16, 4 * 16  # of a layer
     record = curvature_record(rule.preconditioner)["kfac"]
     assert record["share"] == pytest.approx(attention / (attention + experts + router))
@@ -26,5 +24,5 @@ def test_a_training_says_in_its_manifest_what_kfac_leaves_out():
 
 
 def test_a_training_without_kfac_says_nothing_of_it():
-    rule = UpdateRule(with_experts(), lr=1e-3)
+    rule = UpdateRule(with_experts())
     assert curvature_record(rule.preconditioner) == {}

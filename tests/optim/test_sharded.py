@@ -36,7 +36,7 @@ def model_and_update(world, group, inner, blocks):
         group=group,
         select=lambda name, module: True,
     )
-    return model, UpdateRule(model, rule="kfac", inner=inner, lr=0.01, kfac=kfac)
+    return model, UpdateRule(model, rule="kfac", inner=inner, kfac=kfac)
 
 
 def full_state_dict(model):
@@ -57,7 +57,7 @@ def steps(world, rank, group, inner, blocks, model=None, update=None):
         update.zero_grad()
         with update.observe(loss_terms=len(own_rows)):
             model(own_rows).sin().sum(-1).mean().backward()
-        update.step()
+        update.step(0.01)
     return full_state_dict(model), update.relative_step(), update.spectrum(), update
 
 

@@ -30,7 +30,7 @@ def advance(batch, response_loss):
 def model_and_update(make_decoder, rule, inner, **changes):
     model = make_decoder().float()
     kfac = SETTINGS | changes.pop("kfac", {})
-    return model, UpdateRule(model, rule=rule, inner=inner, lr=1e-3, kfac=kfac, **changes)
+    return model, UpdateRule(model, rule=rule, inner=inner, kfac=kfac, **changes)
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -157,7 +157,7 @@ def test_a_state_saved_between_two_micro_batches_continues_bit_for_bit(
                 for parameter, old in zip(fresh.parameters(), model.parameters(), strict=True):
                     parameter.grad = old.grad
                 model = fresh
-        update.step()
+        update.step(1e-3)
         states.append(list(model.parameters()))
     assert all(map(torch.equal, *states))
 
@@ -174,20 +174,20 @@ def test_a_state_of_another_rule_is_refused(make_decoder):
 def test_unknown_rules_and_settings_say_what_is_allowed():
     model = nn.Sequential(nn.Linear(2, 2))
     with pytest.raises(ValueError, match="rule is 'sgd'(.|\n)*adamw, kfac"):
-        UpdateRule(model, rule="sgd", lr=1.0)
+        UpdateRule(model, rule="sgd")
     with pytest.raises(ValueError, match="inner is 'adam'(.|\n)*adamw, plain"):
-        UpdateRule(model, inner="adam", lr=1.0)
+        UpdateRule(model, inner="adam")
     with pytest.raises(ValueError, match="blokcs(.|\n)*allowed are blocks, decay"):
-        UpdateRule(model, rule="kfac", lr=1.0, kfac={"blokcs": 2})
+        UpdateRule(model, rule="kfac", kfac={"blokcs": 2})
 
 
 def test_all_selected_layers_may_be_all_there_is():
     model = nn.Linear(2, 2)
     update = UpdateRule(
-        model, rule="kfac", inner="plain", lr=0.1, kfac={"select": lambda name, module: True}
+        model, rule="kfac", inner="plain", kfac={"select": lambda name, module: True}
     )
     model(torch.eye(2)).square().sum().backward()
-    update.step()
+    update.step(0.1)
     assert update.relative_step() > 0
     update.zero_grad()
     assert model.weight.grad is None

@@ -28,7 +28,6 @@ from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.solution_pool import read_pool, require_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
-from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
 from geosd.training.process_groups import init_process_groups
@@ -73,11 +72,11 @@ def main(
     least_share = job.study.section("pool", model)["least_share"]
     require_solutions(read_pool(pool, read_problems(problems)), least_share)
     resume = ResumeState(scratch, job.identity(inputs, settings=resolved, seed=seed))
-    storage = getattr(torch, settings.get("storage", "float32"))
+    run_inputs = RunInputs(resolved, base, problems, pool, seed)
+    storage = getattr(torch, run_inputs.arguments.storage)
     saved = Snapshots(out / "snapshots", snapshots, storage)
     run_name = f"{model}/{variant}/{seed}"
     with init_process_groups(workers) as (ranks, link), catch_sigterm() as stop_requested:
-        run_inputs = RunInputs(resolved, base, problems, pool, seed)
         if ranks is None:  # this process is the worker
             serve_trainers(assemble_rollout_worker(run_inputs, link.worker), link)
             return
@@ -85,7 +84,7 @@ def main(
         try:
             log = train(
                 run,
-                training_arguments(resolved),
+                run_inputs.arguments,
                 resume,
                 lambda step: StepLog(scratch / "log", step, trackers, run_name, settings),
                 saved,

@@ -51,7 +51,6 @@ class UpdateRule:
         rule: "adamw", or "kfac" for K-FAC, the `preconditioner`, before the inner rule.
         inner: What follows K-FAC: "adamw" for all parameters, or "plain" gradient steps for the
             preconditioned ones and AdamW for the others. Without effect under "adamw".
-        lr: Learning rate, the same for all parameters.
         betas: Of AdamW (the paper's table of hyperparameters: .9, .95).
         weight_decay: Decoupled, for all parameters (the paper gives none: 0).
         kfac: Keyword arguments of `KFAC`; None takes its defaults, the paper's values.
@@ -69,7 +68,6 @@ class UpdateRule:
         *,
         rule: Literal["adamw", "kfac"] = "adamw",
         inner: Literal["adamw", "plain"] = "adamw",
-        lr: float,
         betas: tuple[float, float] = (0.9, 0.95),
         weight_decay: float = 0.0,
         kfac: Mapping[str, Any] | None = None,
@@ -77,7 +75,7 @@ class UpdateRule:
         for key, value, allowed in (("rule", rule, RULES), ("inner", inner, INNER_RULES)):
             if value not in allowed:
                 raise ValueError(f"{key} is {value!r}.\nHint: allowed are {', '.join(allowed)}.")
-        self.model, self.lr, self.weight_decay = model, lr, weight_decay
+        self.model, self.weight_decay = model, weight_decay
         self.preconditioner: KFAC | None = None
         if rule == "kfac":
             try:
@@ -91,11 +89,10 @@ class UpdateRule:
         rest = [p for p in model.parameters() if p.requires_grad and id(p) not in plain_ids]
         self.adam: torch.optim.AdamW | None = None
         if rest:
-            # One kernel per tensor in place of ten: a third of the time on a CPU.
-            self.adam = torch.optim.AdamW(
-                rest, lr=lr, betas=betas, weight_decay=weight_decay, fused=True
-            )
-        self._lr_used = lr
+            # One kernel per tensor in place of ten: a third of the time on a CPU. The rate is each
+            # step's own.
+            self.adam = torch.optim.AdamW(rest, betas=betas, weight_decay=weight_decay, fused=True)
+        self._lr = 0.0
         self._plain_squared: Tensor | None = None
         self._adam_steps: dict[nn.Parameter, int] = {}
         """Steps that AdamW took of each parameter; its own count lies on the parameter's device."""
@@ -107,9 +104,9 @@ class UpdateRule:
         return self.preconditioner.observe(*args, **kwargs)
 
     @torch.no_grad()
-    def step(self, lr: float | None = None) -> None:
-        """Take one step with the gradients in place, at the rate `lr`; None is that of the run."""
-        self._lr_used = self.lr if lr is None else lr
+    def step(self, lr: float) -> None:
+        """Take one step with the gradients in place, at a learning rate for all parameters."""
+        self._lr = lr
         if self.preconditioner is not None:
             self.preconditioner.step()
         self._plain_squared = None
@@ -123,10 +120,10 @@ class UpdateRule:
             self._plain_squared = square
             if self.weight_decay:
                 change = change + self.weight_decay * parameter
-            parameter.sub_(change, alpha=self._lr_used)
+            parameter.sub_(change, alpha=lr)
         if self.adam is not None:
             for group in self.adam.param_groups:
-                group["lr"] = self._lr_used
+                group["lr"] = lr
                 for parameter in group["params"]:
                     if parameter.grad is not None:
                         self._adam_steps[parameter] = self._adam_steps.get(parameter, 0) + 1
@@ -147,7 +144,7 @@ class UpdateRule:
         """
         moved, weights = SquaredNorm(), SquaredNorm()
         if self._plain_squared is not None:
-            moved.add_square(self._plain_squared * self._lr_used**2, self.plain[0])
+            moved.add_square(self._plain_squared * self._lr**2, self.plain[0])
         for parameter in self.plain:
             weights.add(parameter)
         for group in self.adam.param_groups if self.adam is not None else ():

@@ -39,7 +39,7 @@ from geosd.optim.update import warmup
 from geosd.preemption import PreemptionError
 from geosd.sampling.paused_part import PartLeftError
 from geosd.seeds import seed_of
-from geosd.training.arguments import TrainingArguments
+from geosd.training.arguments import LoopArguments
 from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
 from geosd.training.fsdp import full_model
 from geosd.training.measurement import Measurement, measure_student
@@ -57,7 +57,7 @@ Scalars = dict[str, Tensor]
 
 def train(
     run: TrainingRun,
-    args: TrainingArguments,
+    args: LoopArguments,
     resume: ResumeState,
     open_log: Callable[[int], StepLog],
     snapshots: Snapshots | None = None,
@@ -151,7 +151,7 @@ def _asked_to_stop(done: int) -> str:
     return f"asked to stop after {done} steps; start again to go on from there"
 
 
-def train_step(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
+def train_step(run: TrainingRun, args: LoopArguments, step: int) -> dict[str, float]:
     """One step: sample, compare, differentiate, update; the result is its values for the log."""
     measurement = Measurement(run, args, step)
     run.reference_models.refresh(step)
@@ -182,7 +182,7 @@ class StepLoss:
     """The loss of one step over microbatches, this rank's; `references` have no gradients."""
 
     run: TrainingRun
-    args: TrainingArguments
+    args: LoopArguments
     step: int
     rollouts: Rollouts
     microbatches: list[Microbatch]

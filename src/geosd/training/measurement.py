@@ -16,7 +16,7 @@ from torch.distributed import ReduceOp
 
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.mismatch_region import in_mismatch_region
-from geosd.training.arguments import TrainingArguments
+from geosd.training.arguments import LoopArguments
 from geosd.training.chunked_logits import ChunkedLogits, chunks
 from geosd.training.microbatches import Microbatch
 from geosd.training.packing import Packed
@@ -116,7 +116,7 @@ class Measurement:
     """
 
     run: TrainingRun
-    args: TrainingArguments
+    args: LoopArguments
     step: int
     before: list[tuple[Packed, Predictions]] = field(default_factory=list)
 
@@ -187,7 +187,7 @@ def models_at(
 
 
 @torch.no_grad()
-def measure_student(run: TrainingRun, args: TrainingArguments, step: int) -> dict[str, float]:
+def measure_student(run: TrainingRun, args: LoopArguments, step: int) -> dict[str, float]:
     """Overlap, mismatch, drift and support of the student after `step` updates, for the log.
 
     They are means over `args.final_rollouts` fresh rollouts, one to each of the next problems of a

@@ -6,6 +6,7 @@ N = response positions of a microbatch, D = hidden width.
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from geosd.problems.sources import get_data_source
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import read_pool
-from geosd.training.arguments import TrainingArguments
+from geosd.training.arguments import LoopArguments, TrainingArguments, training_arguments
 from geosd.training.chunked_logits import ChunkedLogits
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.microbatches import Microbatch, split_into_microbatches
@@ -61,35 +62,15 @@ class RunInputs:
     pool: Path
     seed: int
 
+    @cached_property
+    def arguments(self) -> TrainingArguments:
+        """The recipe."""
+        return training_arguments(self.settings)
+
     @property
     def compute(self) -> torch.dtype:
         """Precision of the passes."""
-        return getattr(torch, self.settings["precision"])
-
-    def local_rollouts(
-        self, student: nn.Module, tokenizer: PreTrainedTokenizerBase, ranks: Ranks
-    ) -> LocalRollouts:
-        """Responses sampled from a student in this process; a damaged line of the files raises."""
-        settings, training = self.settings, read_problems(self.problems)
-        source = get_data_source(settings["source"])
-        encoding = encoding_of(settings, tokenizer, student.generation_config)
-        return LocalRollouts(
-            student=student,
-            settings=RolloutBatchSettings(
-                source=build(**settings["objective"]).rollouts,
-                problems=settings["problems"],
-                group=settings["group"],
-                sampling=SamplingParams(settings["temperature"], 1.0, settings["response_tokens"]),
-                privilege=settings["privilege"],
-            ),
-            problem_sampler=ProblemSampler(training, read_pool(self.pool, training), self.seed),
-            encoding=encoding,
-            sampler=build_sampler(
-                resolve_engine(settings["rollout"]), self.base, encoding, model=student, live=True
-            ),
-            grade=source.grader(),  # its processes, if it starts any, end with this one
-            ranks=ranks,
-        ).check_prompts()
+        return getattr(torch, self.arguments.precision)
 
 
 @dataclass(frozen=True)
@@ -123,7 +104,7 @@ class TrainingRun:
         return self.policy.passes(models.reference, models.anchor, models.average)
 
     def collect(
-        self, args: TrainingArguments, step: int, measured: bool, count: int | None = None
+        self, args: LoopArguments, step: int, measured: bool, count: int | None = None
     ) -> tuple[Rollouts, HiddenStates, list[Microbatch]]:
         """Rollouts, states of a worker, this rank's microbatches; see `LocalRollouts.collect`."""
         rollouts, hidden_states = self.rollout_source.collect(step, measured, count)
@@ -193,44 +174,42 @@ def assemble_run(
         ValueError: The objective or the update rule does not know a value it is given.
         geosd.json_lines.DamagedLineError: A problem or pool line is damaged.
     """
-    ranks, settings = ranks or Ranks(), inputs.settings
-    teacher, every = settings["teacher"], settings["anchor_every"]
-    if worker is not None and teacher != "live":
+    ranks, args = ranks or Ranks(), inputs.arguments
+    if worker is not None and args.teacher != "live":
         raise ValueError(
-            f"training.teacher is {teacher!r}, which a rollout worker cannot score;"
+            f"training.teacher is {args.teacher!r}, which a rollout worker cannot score;"
             " allowed is 'live'.\nHint: train without --workers."
         )
-    lora = settings.get("lora")
-    if lora and (ranks.group is not None or worker is not None):
+    if args.lora and (ranks.group is not None or worker is not None):
         raise ValueError(
             "training.lora trains in one process, and here are several (shards of FSDP2, or a"
             " rollout worker).\nHint: start one process without --workers, or set lora to null."
         )
-    objective = build(**settings["objective"])
+    objective = build(**args.objective)
     policy, tokenizer = Policy.load(inputs.base, ranks, inputs.compute)
     student = policy.model
-    if lora:
-        add_adapter(student, **lora, seed=inputs.seed)
-    if settings["recompute"]:
+    if args.lora:
+        add_adapter(student, args.lora.rank, args.lora.alpha, args.lora.targets, inputs.seed)
+    if args.recompute:
         recompute_layers(student)
-    optimiser = settings["optimiser"]
-    kfac = optimiser["kfac"] and {**optimiser["kfac"], "group": ranks.group}
+    kfac = args.optimiser.kfac
     update_rule = UpdateRule(
         student,
-        rule=optimiser["rule"],
-        inner=optimiser["inner"] or "adamw",
-        lr=settings["learning_rate"],
-        betas=tuple(settings["betas"]),
-        weight_decay=settings["weight_decay"],
-        kfac=kfac,
+        rule=args.optimiser.rule,
+        inner=args.optimiser.inner or "adamw",
+        betas=args.betas,
+        weight_decay=args.weight_decay,
+        kfac=None if kfac is None else {**kfac, "group": ranks.group},
     )
-    local = inputs.local_rollouts(student, tokenizer, ranks)
+    local = local_rollouts(inputs, student, tokenizer, ranks)
     if worker is None:
         rollout_source = local
-        reference_models = ReferenceModels(policy, every, teacher, settings["teacher_decay"])
+        reference_models = ReferenceModels(
+            policy, args.anchor_every, args.teacher, args.teacher_decay
+        )
     else:
         rollout_source = RemoteRollouts(policy, worker, frozenset(objective.needs), ranks)
-        reference_models = ReferenceHeads(policy, rollout_source, every)
+        reference_models = ReferenceHeads(policy, rollout_source, args.anchor_every)
     return TrainingRun(
         policy=policy,
         objective=objective,
@@ -248,5 +227,29 @@ def assemble_rollout_worker(inputs: RunInputs, ranks: Ranks | None = None) -> Ro
     """The rollout worker of a run, in the trainers' precision; `ranks` are its processes."""
     ranks, compute = ranks or Ranks(), inputs.compute
     policy, tokenizer = Policy.load(inputs.base, ranks, compute, storage=compute)
-    local = inputs.local_rollouts(policy.model, tokenizer, ranks)
-    return RolloutWorker(local, inputs.settings["anchor_every"])
+    local = local_rollouts(inputs, policy.model, tokenizer, ranks)
+    return RolloutWorker(local, inputs.arguments.anchor_every)
+
+
+def local_rollouts(
+    inputs: RunInputs, student: nn.Module, tokenizer: PreTrainedTokenizerBase, ranks: Ranks
+) -> LocalRollouts:
+    """Responses sampled from a student in this process; a damaged line of the files raises."""
+    args, training = inputs.arguments, read_problems(inputs.problems)
+    encoding = encoding_of(inputs.settings, tokenizer, student.generation_config)
+    engine = resolve_engine(args.rollout)
+    return LocalRollouts(
+        student=student,
+        settings=RolloutBatchSettings(
+            source=build(**args.objective).rollouts,
+            problems=args.problems,
+            group=args.group,
+            sampling=SamplingParams(args.temperature, 1.0, args.response_tokens),
+            privilege=args.privilege,
+        ),
+        problem_sampler=ProblemSampler(training, read_pool(inputs.pool, training), inputs.seed),
+        encoding=encoding,
+        sampler=build_sampler(engine, inputs.base, encoding, model=student, live=True),
+        grade=get_data_source(args.source).grader(),  # its processes, if any, end with this one
+        ranks=ranks,
+    ).check_prompts()
