@@ -10,22 +10,24 @@ A job runs again when one of these changes, and on nothing else:
 Results that several studies may have lie in folders whose names are digests of the settings and of
 what they are made from (geosd.config.run_folders): there other settings are another folder, and the rules
 need no `settings`. The study's name is in none of their paths, inputs or params.
+
+A job of such a folder is told by its `resources` what the study calls things: `study`, the study itself,
+and `variant`, the study's name for the run. Programs need both to find their settings in params.yaml, and
+a message names them. They are no params, because Snakemake runs a job again when a param changes: another
+study, or the same run by another name, would make a result again that is there. Resources are read when
+the job starts, and are compared with nothing.
 """
 
 import json
-import math
 import os
 import re
 import sys
 from functools import cache
 
-from yaml import safe_load  # of the site's file alone
-
 from geosd.provenance import code
 from geosd.provenance.file_times import order_times
 from geosd.reporting import specs
 from geosd.config import load, resolve, settings
-from geosd.config.job_counts import threads_of
 from geosd.config.planned import PLAN, configuration_texts, edits_in_words, keep, times
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.config.kept_weights import wanted_snapshots, weight_readers
@@ -50,8 +52,6 @@ PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key
 CONFIGURATION = configuration_texts(PARAMS)
 config.setdefault("study", PARAMS.study)
 
-SITE_FILE = Path("profiles/slurm/site.yaml")
-SITE = safe_load(SITE_FILE.read_text())
 STUDY = resolve(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
@@ -226,96 +226,6 @@ def snapshots(wildcards):
         recorded = []
     steps = sorted({*SNAPSHOTS.get(run, ()), *recorded})
     return " ".join(["--snapshots", *map(str, steps)]) if steps else ""
-
-
-def requested(rule, amount, factor=1):
-    """Resource function: what params.yaml requests for a job of a rule and its model.
-
-    A job that takes longer than the site allows is submitted again, and goes on. Each further retry
-    requests `factor` times as much, three of them at most, up to the limit of a partition that
-    takes the job, and never more time than is allowed.
-    """
-
-    def of_attempt(wildcards, attempt):
-        job = PARAMS.resources_of(wildcards.model).job(rule)
-        value, limits = getattr(job, amount), {"minutes": SITE["max_minutes"]}
-        retry = min(3, max(0, attempt - job.pieces(SITE["max_minutes"])))
-        if factor > 1 and retry:
-            gpus = job.gpus_per_node if rule == "train" else job.gpus
-            first = min(job.minutes, SITE["max_minutes"])
-            most = most_requested(gpus, job.mem_mb, first)
-            limits = {**most, "minutes": min(SITE["max_minutes"], most["minutes"])}
-        return min(value * factor**retry, limits[amount]) if amount in limits else value
-
-    return of_attempt
-
-
-@cache
-def most_requested(gpus, mem_mb, minutes):
-    """Memory in MB and minutes that a job may grow to in the partitions of the site.
-
-    Of those that take its first request, the one of the longest jobs; none of them takes more.
-    """
-    from snakemake_executor_plugin_slurm.partitions import read_partition_file  # takes a second
-
-    limits = [each.limits for each in read_partition_file(SITE_FILE)]
-    fitting = [
-        (each.max_runtime, each.max_mem_mb)
-        for each in limits
-        if each.max_gpu >= gpus and each.max_mem_mb >= mem_mb and each.max_runtime >= minutes
-    ]
-    most = max(fitting, default=(minutes, mem_mb)) if limits else (math.inf, math.inf)
-    return dict(zip(("minutes", "mem_mb"), most))
-
-
-def resources_of(rule):
-    """Resources of jobs that run on one node: GPUs, memory in MB and minutes."""
-    return {
-        "gpu": requested(rule, "gpus"),
-        "gpu_model": gpu_model(rule),
-        "mem_mb": requested(rule, "mem_mb", 2),
-        "runtime": requested(rule, "minutes", 2),
-    }
-
-
-def share_of_cores(rule):
-    """Threads function: a job's share of the cores; one training alone takes all that it may."""
-    cores = workflow.resource_settings.cores
-    return lambda wildcards: threads_of(rule, STUDY, wildcards.model, cores)
-
-
-def gpu_model(rule):
-    """Resource function: the site's type of GPU, where a rule's job requests a GPU."""
-    return lambda wildcards, attempt=1: (
-        SITE["gpu_model"] if PARAMS.resources_of(wildcards.model).job(rule).gpus else None
-    )
-
-
-def on_one_node(resource):
-    """Resource function: a resource of trainings on one node, which others do not have."""
-    return lambda wildcards, attempt: (
-        resource(wildcards, attempt)
-        if PARAMS.resources_of(wildcards.model).train.nodes == 1
-        else None
-    )
-
-
-def on_several_nodes(resource):
-    """Resource function: a resource of trainings on several nodes, which others do not have."""
-    return lambda wildcards: (
-        resource(wildcards) if PARAMS.resources_of(wildcards.model).train.nodes > 1 else None
-    )
-
-
-def gpus_of_each_node(wildcards):
-    """Resource function: the GPUs of each node of a training, as SLURM's --gres has them."""
-    model, gpus = gpu_model("train")(wildcards), PARAMS.resources_of(wildcards.model).train
-    return ":".join(["gpu", *([model] if model else []), str(gpus.gpus_per_node)])
-
-
-def scale(base):
-    """Resource that doubles on each of the first three retries."""
-    return lambda wildcards, attempt: base * 2 ** min(attempt - 1, 3)
 
 
 def checkpoint_files(wildcards):
