@@ -8,7 +8,7 @@ import torch
 from cases import python
 
 from geosd.geometry import fisher_rao_squared, hellinger
-from geosd.geometry.lumping import add_others, lump
+from geosd.geometry.lumping import append_lump, lump
 from geosd.objectives.reduce import mean_loss
 
 pytest.importorskip("verl", reason="verl is not installed; `make test-verl` installs it")
@@ -147,7 +147,7 @@ def test_the_loss_is_the_papers_mean_of_the_lumped_divergence(losses, batch):
     value.backward()
     gradient, logits.grad = logits.grad, None
     rows, sequence = response_rows()
-    local = hellinger(lump(logits, ids), add_others(log_q))[rows]
+    local = hellinger(lump(logits, ids), append_lump(log_q))[rows]
     expected = mean_loss(local, torch.ones(len(rows)), torch.tensor(sequence), over="sequence")
     torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-7)
     expected.backward()
@@ -164,7 +164,7 @@ def test_the_proximal_term_goes_through_both_steps(losses, batch):
             list(torch.cat([each, each], -1).split(lengths)), layout=torch.jagged
         )
     value, metrics = through_verl(losses, "geosd_topk", (logits, log_q, ids, data, lengths))
-    local = fisher_rao_squared(lump(logits, ids), add_others(log_q))[response_rows()[0]]
+    local = fisher_rao_squared(lump(logits, ids), append_lump(log_q))[response_rows()[0]]
     assert metrics["distillation/prox"] == pytest.approx(local.mean().item(), rel=1e-5)
     counted = torch.ones(len(local)), torch.tensor(response_rows()[1])
     expected = pull + 0.5 * mean_loss(local, *counted, over="sequence")

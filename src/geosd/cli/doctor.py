@@ -56,7 +56,7 @@ def main(
     if only_inputs:
         faults = [check for check in inputs if check.state in ("missing", "note")]
         print(report(faults), end="\n" * bool(faults), flush=True)
-        refuse_missing(resolved, faults)
+        _refuse_missing(resolved, faults)
         return
     known = slurm.read_site(site)
     requests = slurm_requests(resolved, models or resolved.models, known.max_minutes)
@@ -80,10 +80,10 @@ def main(
         found += slurm.check_fits(requests, known, site)
         found += _slurm(requests, known, site) if probe else []
     print(report(found), flush=True)
-    refuse_missing(resolved, found)
+    _refuse_missing(resolved, found)
 
 
-def refuse_missing(study: Study, found: Sequence[Check]) -> None:
+def _refuse_missing(study: Study, found: Sequence[Check]) -> None:
     """End with an error where a check found something missing."""
     if subjects := missing(found):
         sys.exit(

@@ -28,7 +28,7 @@ def lump(logits: Tensor, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def add_others(log_q: Tensor) -> Tensor:
+def append_lump(log_q: Tensor) -> Tensor:
     """Known log-probabilities [..., K], with that of all other tokens behind: [..., K + 1].
 
     The others have what the known ones leave of 1, and never less than the smallest normal number:

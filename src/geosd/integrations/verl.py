@@ -38,7 +38,7 @@ from verl.trainer.distillation import losses
 from verl.utils.ulysses import get_ulysses_sequence_parallel_world_size, slice_input_tensor
 
 from geosd.geometry import fisher_rao_squared, hellinger
-from geosd.geometry.lumping import add_others, lump
+from geosd.geometry.lumping import append_lump, lump
 
 PULL, GEOSD = LOSS_MODES = ("hellinger_topk", "geosd_topk")
 STRATEGIES = ("fsdp", "fsdp2", "veomni")
@@ -76,7 +76,7 @@ def _of_chunk(
 ) -> dict[str, Tensor]:
     models = 1 if drift_penalty is None else 2
     pairs = zip(ids.long().chunk(models, -1), log_probs.chunk(models, -1), strict=True)
-    (log_p, log_q), *anchor = [(lump(logits, own), add_others(known)) for own, known in pairs]
+    (log_p, log_q), *anchor = [(lump(logits, own), append_lump(known)) for own, known in pairs]
     values = {"distillation_losses": hellinger(log_p, log_q)}
     for name, each in (("student_mass", log_p), ("teacher_mass", log_q)):
         values[name] = 1 - each[..., -1].detach().exp()
