@@ -43,7 +43,7 @@ smollm2:  ## a real language model of 135M parameters, on a laptop
 
 miniature: .venv/installed  ## all studies of the miniature in turn; some hours on two cores
 	@set -e; for study in $(MINIATURE); do echo "== $$study"; $(again) run STUDY=$$study; done
-	@$(again) ledger
+	@$(again) figures STUDY=miniature_all
 
 plan: .venv/installed  ## what a study would run and cost; ALL=1 lists each job, and why
 	@$(GEOSD) plan --study $(STUDY) $(if $(ALL),--all)

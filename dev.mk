@@ -1,9 +1,7 @@
 # What developers type, beside the Makefile that includes this: `make help-dev`.
 #
-#   FAMILY=name    which studies `make ledger` reads: NAME and NAME_* (default: miniature)
 #   ENGINE=name    what samples in `make rehearse`: vllm (default) or transformers
 
-FAMILY ?= miniature
 ENGINE ?= vllm
 # Its build, and so its file, is whatever the index offers: envs/laptop.txt.
 TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
@@ -13,7 +11,7 @@ BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
 .PHONY: help-dev test-all test-core test-vllm test-verl test-slurm rehearse bench lint density schema \
-  pins pins-gpu gpu-check base-models ledger select-rates results pages dvc repro exp container clean-study unused
+  pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
 	@grep -hE '^[a-z0-9-]+:.*##' dev.mk | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -67,10 +65,6 @@ base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_mod
 
 base_models/%/recipe.json: | .venv/installed
 	$(GEOSD) base-model --model $(firstword $(subst /, ,$*)) --draw $(notdir $*)
-
-ledger: .venv/installed  ## judge every claim once, over all studies of FAMILY (default: miniature)
-	@$(GEOSD) merge-claims --out figures/$(FAMILY) \
-	  --ledgers $(wildcard figures/$(FAMILY)/claims.csv figures/$(FAMILY)_*/claims.csv)
 
 select-rates: .venv/installed  ## write the rates that STUDY_selection chose into selected/STUDY.yaml
 	@$(GEOSD) select-rates --study $(STUDY)_selection \

@@ -16,10 +16,10 @@ from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
 from geosd.claims.metrics import accuracy
-from geosd.cli import claims
 from geosd.config import load, resolve, settings
+from geosd.reporting import merged_ledger
 from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
-from geosd.scores.tidy import COLUMNS
+from geosd.scores.tidy import COLUMNS, read_tidy
 
 UP = accuracy("geosd") > accuracy("pi_0")
 DOWN = accuracy("geosd") < accuracy("pi_0")
@@ -49,8 +49,13 @@ def scores(*models: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
-def gather(claims, ledgers):
-    return merge_ledgers(claims, ledgers, {"tiny": "main", "tiny_ladder": "ladder"}.__getitem__)
+KINDS = {"tiny": "main", "tiny_ladder": "ladder"}
+
+
+def gather(claims, ledgers, kinds=KINDS):
+    """Merge ledgers by path: the folder of each bears the name of its study."""
+    tables = {path.parent.name: read_tidy("claims", path) for path in ledgers}
+    return merge_ledgers(claims, tables, kinds)
 
 
 @pytest.fixture
@@ -104,13 +109,15 @@ def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
 def test_a_ledger_of_estimates_has_no_word_to_merge(ledgers, tmp_path):
     found = without_words(judge_claims(CLAIMS, Evidence(scores("m1"))))
     write_ledger(found, "tiny", tmp_path / "tiny")
-    with pytest.raises(ValueError, match="(?s)tiny/claims.csv has estimates.*Hint:"):
+    with pytest.raises(ValueError, match="(?s)study tiny has estimates.*Hint:"):
         gather(CLAIMS, ledgers)
 
 
 def test_two_studies_of_one_kind_and_strange_claims_are_refused(ledgers):
     with pytest.raises(ValueError, match="(?s)both of kind main.*Hint:"):
-        gather(CLAIMS, [ledgers[0], ledgers[0]])
+        gather(CLAIMS, ledgers, dict.fromkeys(KINDS, "main"))
+    with pytest.raises(ValueError, match="(?s)tiny_ladder is that of tiny.*Hint:"):
+        merge_ledgers(CLAIMS, {"tiny_ladder": read_tidy("claims", ledgers[0])}, KINDS)
     with pytest.raises(ValueError, match="(?s)claim cost, down is not in the ledger.*Hint:"):
         gather([c for c in CLAIMS if c.id not in ("cost", "down")], ledgers)
 
@@ -127,8 +134,9 @@ def test_a_word_that_is_not_its_intervals_is_refused(ledgers, column, cell):
         gather(CLAIMS, ledgers)
 
 
-def test_the_program_writes_both_files_and_names_what_no_study_has(tmp_path):
-    claims.merge_claims(tmp_path)
+def test_the_files_of_a_merged_ledger_name_what_no_study_has(tmp_path):
+    written = merged_ledger.save(merge_ledgers(ledger(), {}, {}), tmp_path, "claims_all")
+    assert {path.suffix for path in written} >= {".csv", ".md", ".svg"}
     table = pd.read_csv(tmp_path / "claims_all.csv")
     assert set(table["word"]) == {"not exercised"}
     assert len(table) == len(ledger())

@@ -31,6 +31,7 @@ from geosd.cli import (
     grade,
     pages,
     render,
+    render_family,
     select_rates,
     ship,
     train,
@@ -157,6 +158,8 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         shared = {"extends": STUDY, "about": "For one step.", "methods": ["pi_0"], "draws": 1}
         shared["outputs"] = ["claims"]
         values["studies"] |= {name: {**shared, **other} for name, other in OTHERS.items()}
+        judged = {"about": "Its ledger.", "kind": "family", "of": [STUDY]}
+        values["studies"]["judged"] = judged | {"outputs": ["claims_all"]}
         params = folder / "params.yaml"
         params.write_text(yaml.safe_dump(values), encoding="utf-8")
         study = resolve(load(params), STUDY)
@@ -234,10 +237,11 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             others = (data / f"{name}.csv" for name in tidy_names)
             claims.main(STUDY, (*tables, *others), out, params)
 
-        judge(Path("figures"))
+        ledger = Path("figures", STUDY, "claims.csv")
+        judge(ledger.parent)
         for path in (*tables, *(data / f"{name}.csv" for name in tidy_names)):
             keep(path.name, path)
-        keep("claims.csv", Path("figures/claims.csv"))
+        keep("claims.csv", ledger)
         for name in CHECKPOINT:
             keep(name, base / name)
         problem_file, pool_file = data / "train.jsonl", data / "pool.jsonl"
@@ -298,8 +302,8 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             ),
             "manifest": lambda out: pages.environment(STUDY, out, Path("runs.csv")),
             **dict.fromkeys([*(t.name for t in tables), *(f"{n}.csv" for n in tidy_names)], judge),
-            "claims.csv": lambda out: claims.merge_claims(
-                out, (Path("figures/claims.csv"),), params
+            "claims.csv": lambda out: render_family.main(
+                "claims_all", "judged", out, (ledger,), params
             ),
             **dict.fromkeys(CHECKPOINT, learn),
             "tokenizer.json": examine,

@@ -60,7 +60,7 @@ SMALL = {
     "methods": ["pi_0", "geosd"],
     "seeds": [0],
     "draws": 1,
-    "outputs": ["table_main", "figure_alignment"],
+    "outputs": ["table_main", "figure_alignment", "claims"],
     "grid": {"grpo": [{"steps": [2, 3]}]},  # the first is the beginning of the second
     "variants": {"geosd": {"training": {"snapshots": [2]}}},
     "data": {
@@ -75,6 +75,7 @@ SMALL = {
     "evaluation": {"samples": 2, "pass_k": [1, 2], "response_tokens": 8},
 }
 TARGETS = ("all", "ship", "claims")
+JUDGED = {"about": "Its ledger.", "kind": "family", "of": ["small"], "outputs": ["claims_all"]}
 RATES = {
     **{"extends": "quick", "about": "Two rates.", "kind": "selection", "draws": 1, "seeds": [0]},
     **{"methods": ["pi_0"], "outputs": ["table_selection"], "data": {"purpose": "selection"}},
@@ -83,10 +84,13 @@ RATES = {
 # Programs that no rule runs, but make or a person.
 BY_HAND = (
     f"python -m geosd base-model --model {MODEL} --draw {DRAWN}",
-    "python -m geosd merge-claims --out figures/small --ledgers figures/small/claims.csv",
+    "python -m geosd render-family claims_all --family judged --tidy figures/small/claims.csv"
+    " --out figures/judged",
+    "python -m geosd family-page --family judged --figures figures/judged --out judged.md",
     "python -m geosd select-rates --study rates --scores given/scores.csv"
     " --out selected/rates.yaml",
     "python -m geosd redraw --study small",
+    "python -m geosd ship-family --family judged",
     "python -m geosd results-page",
     "python -m geosd capsule --study small --out small.zip",
     "python -m geosd preview --study small --out previewed",
@@ -108,7 +112,7 @@ WRITES_NOTHING = {
     "unused",
     "verify",
 }
-CALLS_OTHERS = {"dvc-commit", "figures", "publish", "report", "restore", "run", "transfer"}
+CALLS_OTHERS = {"dvc-commit", "figures", "publish", "report", "restore", "run"}
 """Snakemake, DVC and git, which write; transfer writes as render does, from a dial's studies."""
 STARTER = "workflow/scripts/launch.py"
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
@@ -281,6 +285,7 @@ def params(folder: Path) -> None:
     values["studies"] = {
         "quick": values["studies"]["quick"],
         "small": SMALL,
+        "judged": JUDGED,
         "rates": RATES,
         "fetched": SMALL | {"data": {**SMALL["data"], "source": "dapo-math", "raw": "raw"}},
     }

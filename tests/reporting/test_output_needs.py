@@ -13,7 +13,7 @@ from geosd.config import ConfigError, load, resolve, settings
 from geosd.config.output_needs import NEEDS, output_needs_table
 from geosd.reporting.method_style import ABLATION, METHODS, OTHER
 from geosd.reporting.saved_tables import save
-from geosd.reporting.specs import output_specs, render
+from geosd.reporting.specs import declarations, output_specs, render
 from geosd.reporting.tables import Cell, Column, Row, Table
 
 SHOWN = {  # by study quick
@@ -22,6 +22,7 @@ SHOWN = {  # by study quick
         "table_main_vs_paper",
         "table_benchmarks",
         "table_significance",
+        "table_paired_differences",
         "table_architectures",
     ),
     *("table_habits", "table_hyperparameters", "table_flops", "table_memory", "table_kfac_memory"),
@@ -155,11 +156,11 @@ def test_what_needs_test_problems_alone_is_made_without_benchmarks(loaded, tmp_p
 def test_the_list_of_outputs_is_that_of_their_declarations(root):
     page = (root / "docs/configuration.md").read_text(encoding="utf-8")
     assert output_needs_table() in page, "`make schema` writes the list anew"
-    assert all(f"| `{name}` |" in page for name in output_specs())
+    assert all(f"| `{name}` |" in page for name in declarations())
 
 
 def test_every_word_of_a_declaration_means_something():
-    for name, spec in output_specs().items():
+    for name, spec in declarations().items():
         assert {*spec.needs} <= {*NEEDS}, name
         assert {*spec.compares, *spec.one_of, *spec.besides} <= {*METHODS}, name
 

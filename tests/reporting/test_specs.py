@@ -10,22 +10,28 @@ import pytest
 from cases import python
 
 from geosd.claims.ledger import ledger
-from geosd.reporting.specs import output_kind, output_modules, output_specs
+from geosd.reporting.specs import (
+    declarations,
+    family_specs,
+    output_kind,
+    output_modules,
+    output_specs,
+)
 
 SOURCE = "title: a\ncaption: b\nprotocol: [training.top_k]\n"
 FUNCTION = "def plot(scores, top_k, models, shown=3):\n    pass\n"
 
 
-@pytest.mark.parametrize("name", output_specs())
+@pytest.mark.parametrize("name", declarations())
 def test_an_output_reads_what_its_function_needs(name):
-    module, spec = importlib.import_module(f"geosd.reporting.{name}"), output_specs()[name]
+    module, spec = importlib.import_module(f"geosd.reporting.{name}"), declarations()[name]
     declared = [*spec.reads, *(word.rpartition(".")[2] for word in spec.settings)]
     function = inspect.signature(getattr(module, output_kind(name).function))
     needed = [p.name for p in function.parameters.values() if p.default is p.empty]
     assert sorted(needed) == sorted(declared)
 
 
-@pytest.mark.parametrize("name", output_specs())
+@pytest.mark.parametrize("name", declarations())
 def test_the_modules_that_are_found_by_name_have_the_functions_of_their_kind(name):
     own, writer = map(importlib.import_module, output_modules(name))
     assert callable(getattr(own, output_kind(name).function)) and callable(writer.save)
@@ -51,6 +57,17 @@ def test_a_module_without_a_declaration_is_none_of_them(tmp_path):
     [(name, spec)] = output_specs(tmp_path).items()
     assert (name, spec.title, spec.reads) == ("figure_new", "a", ("scores",))
     assert spec.settings == ("protocol.training.top_k", "models")
+
+
+def test_an_output_of_a_family_is_none_of_a_study(tmp_path):
+    (tmp_path / "figure_new.py").write_text(FUNCTION)
+    (tmp_path / "figure_new.yaml").write_text(f"{SOURCE}family: true\n")
+    assert not output_specs(tmp_path) and [*family_specs(tmp_path)] == ["figure_new"]
+    (tmp_path / "figure_of_files.py").write_text(FUNCTION.replace("scores", "states"))
+    (tmp_path / "figure_of_files.yaml").write_text(f"{SOURCE}family: true\n")
+    declarations.cache_clear()
+    with pytest.raises(ValueError, match=r"(?s)figure_of_files.py reads states, .*Hint: .* scores"):
+        declarations(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 JOBS = 10
 SNAKEFILE = f"""
-keep_configuration = say_edits = lambda: None  # of common.smk
+keep_configuration = say_edits = lambda: None  # of start.smk and common.smk
 
 include: "workflow/slurm/driver.smk"
 

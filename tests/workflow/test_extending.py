@@ -106,7 +106,7 @@ def test_each_example_is_few_files_or_none_beside_params():
     paths = [text.partition("\n")[0].split()[-1] for _, text in blocks()]
     added = [path for path in paths if path != "params.yaml"]
     rooms = [Path(path).parent.name for path in added]
-    assert rooms == ["objectives", "sources", "reporting", "reporting"]
+    assert rooms == ["objectives", "sources", *["reporting"] * 4]
 
 
 def test_the_configuration_is_right(extended):
@@ -161,6 +161,27 @@ def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
     assert "tokens of a response" in svg or len(svg) > 10_000
     assert (tmp_path / "figure_lengths.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "figure_lengths.png").stat().st_size > 1000
+
+
+def test_the_new_table_of_a_family_is_planned_and_drawn_of_its_studies(extended, tmp_path):
+    head = "model,variant,seed,draw,benchmark,split,metric,k,value\n"
+    files = []
+    for study, model, accuracy in (("quick", "mini-qwen3", 40), ("words", "small-chat", 25)):
+        path = Path(f"results/{study}/analyse/scores.csv")
+        rows = f"{model},geosd,0,0,ood_avg,OOD,avg@k,16,{accuracy}\n"
+        for folder in (extended.folder, tmp_path):
+            if not (folder / path).exists():  # quick has run there
+                (folder / path).parent.mkdir(parents=True)
+                (folder / path).write_text(head + rows)
+        files.append(str(tmp_path / path))
+    jobs = extended.planned_jobs("--config", "study=worlds")
+    assert jobs == {"table_by_study": 1, "front_page": 1}
+    step = ("-m", "geosd", "render-family", "table_by_study", "--family", "worlds")
+    extended.call("python", *step, "--tidy", *files, "--out", str(tmp_path))
+    table = pd.read_csv(tmp_path / "table_by_study.csv", index_col="method")
+    assert table.loc["GeoSD"].to_dict() == {"quick": 40, "words": 25}
+    refused = extended.call("python", *step, "--tidy", files[0], "--out", str(tmp_path), status=1)
+    assert "scores of words is missing" in refused and "Hint: " in refused
 
 
 def test_the_new_data_set_is_dealt_out_without_repeats(extended, tmp_path):

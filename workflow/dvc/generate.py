@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from geosd.cli.snakemake_runs import job_graph
-from geosd.config import ConfigError, Study, load, resolve, settings
+from geosd.config import ConfigError, Family, Study, load, resolve_entry, settings
 from geosd.config.job_counts import ALIGNMENT
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.files import write_text
@@ -155,6 +155,19 @@ def stages_of(study: Study) -> list[Stage]:
     return found
 
 
+def stages_of_family(family: Family) -> list[Stage]:
+    """The jobs of a family that make a table, a figure or a ledger, as stages."""
+    jobs, _ = job_graph(family.name)
+    stages = []
+    for job in jobs:
+        name, files = job.rule.name, list(map(str, job.output))
+        if name in family.outputs:
+            folder, _, file = files[0].rpartition("/")
+            deps = {path: path for path in map(str, job.input)}
+            stages.append(Stage(name, (), name, folder, file, deps, files))
+    return stages
+
+
 def pipelines(study: str) -> dict[str, list[Stage]]:
     """The stages of each study that has a pipeline and of `study`, in the order of params.yaml.
 
@@ -163,11 +176,13 @@ def pipelines(study: str) -> dict[str, list[Stage]]:
     params = load("params.yaml")
     kept = Path("published").rglob("*.dvc")
     taken = {str(path.relative_to("published").with_suffix("")) for path in kept}
-    named = [n for n in params.studies if n in (FIRST, study) or Pipeline.of(n).file.exists()]
+    named = [n for n in params.entries if n in (FIRST, study) or Pipeline.of(n).file.exists()]
     found = {}
     for name in sorted(named, key=lambda name: name != FIRST):
         found[name] = []
-        for stage in stages_of(resolve(params, name)):
+        resolved = resolve_entry(params, name)
+        is_family = isinstance(resolved, Family)
+        for stage in stages_of_family(resolved) if is_family else stages_of(resolved):
             own = {f"{stage.rule} {stage.folder}", *stage.outs}
             above = set()
             for out in stage.outs:
@@ -178,29 +193,33 @@ def pipelines(study: str) -> dict[str, list[Stage]]:
     return found
 
 
-def profile_of(study: Study, given: str | None) -> str:
+def profile_of(study: Study | Family, given: str | None) -> str:
     """Snakemake's profile of a pipeline: as given, as its file has it, or by its need of GPUs."""
     file = Pipeline.of(study.name).file
     written = re.search(r"--profile (\S+)", file.read_text()) if file.exists() else None
     if given or written:
         return given or written[1]
+    if isinstance(study, Family):
+        return "local"
     gpus = any(study.params.resources_of(model).job("train").gpus for model in study.models)
     return "slurm" if gpus else "local"
 
 
-def dvc_yaml(study: Study, stages: Iterable[Stage], profile: str | None = None) -> str:
+def configuration_files(study: Study | Family) -> list[str]:
+    """The files beside params.yaml that decide what the stages of a study make."""
+    if isinstance(study, Family):
+        return []
+    rates = study.params.studies[study.name].selected_rates
+    based = any(study.shipped_base(model, 0) for model in study.models)
+    return [*([rates] if rates else []), *([str(SUMS)] if based else [])]
+
+
+def dvc_yaml(study: Study | Family, stages: Iterable[Stage], profile: str | None = None) -> str:
     """The text of a study's pipeline."""
     name = study.name
     at = Pipeline.of(name)
     check = f'export PATH="$PWD/.venv/bin:$PATH" && python {SELF} --study {name} --check'
     run = f"--profile {profile_of(study, profile)} --config study={name} --nolock --force"
-    based = any(study.shipped_base(model, 0) for model in study.models)
-    deps = ["params.yaml"]
-    selected_rates = study.params.studies[name].selected_rates
-    if selected_rates:
-        deps.append(selected_rates)
-    if based:
-        deps.append(str(SUMS))
     shipped = Path("figures", name, MANIFEST).exists()  # git keeps its figures, so DVC must not
     root = {"wdir": at.root.rstrip("/")} if at.root else {}
     # .venv's programs, whether or not it is activated.
@@ -208,7 +227,7 @@ def dvc_yaml(study: Study, stages: Iterable[Stage], profile: str | None = None) 
         "check": {
             "cmd": check,
             **root,
-            "deps": [*deps, SELF, "src/geosd"],
+            "deps": ["params.yaml", *configuration_files(study), SELF, "src/geosd"],
             "outs": [{str(at.code): {"cache": False, "persist": True}}],
         }
     }
@@ -242,11 +261,13 @@ def dvc_yaml(study: Study, stages: Iterable[Stage], profile: str | None = None) 
             outs=[out.replace(first.folder, "${item.folder}", 1) for out in first.outs],
         )
         written[rule] = {"foreach": items, "do": entry(template)}
-    shown = ["docs/metrics"] if name == FIRST else []  # of shipped studies, kept by git
+    metrics = ["docs/metrics"] if name == FIRST else []  # of shipped studies, kept by git
+    if isinstance(study, Study):
+        metrics.append(f"{at.root}results/{name}/analyse/metrics.json")
     drawn = [f"{at.root}figures/{name}/{n}.svg" for n in study.outputs if n.startswith("figure_")]
     pipeline = {
         "vars": [{"snakemake": f"{check} && snakemake {run} --allowed-rules"}],
-        "metrics": [*shown, f"{at.root}results/{name}/analyse/metrics.json"],
+        **({"metrics": metrics} if metrics else {}),
         # Pictures alone: for curves of its own DVC's page would load Vega from the network.
         **({"plots": drawn} if drawn else {}),
         "stages": written,
@@ -255,11 +276,14 @@ def dvc_yaml(study: Study, stages: Iterable[Stage], profile: str | None = None) 
     return HEAD.format(of=of, study=name) + dumped(pipeline)
 
 
-def settings_yaml(study: Study) -> str:
+def settings_yaml(study: Study | Family) -> str:
     """The text of settings.yaml, by which a pipeline is current: it has the digest of all runs."""
-    values = of_stages(study, partial(settings, study=study))
-    rows = RunFolders(study).rows()
-    values["runs"] = folder_digest([list(vars(row).values()) for row in rows])
+    if isinstance(study, Family):
+        values = {name: study.settings(name) for name in study.outputs}
+    else:
+        values = of_stages(study, partial(settings, study=study))
+        rows = RunFolders(study).rows()
+        values["runs"] = folder_digest([list(vars(row).values()) for row in rows])
     file = Pipeline.of(study.name).file
     head = f"# GENERATED by {SELF}: what each stage of {file} may read.\n"
     return head + dumped(values)
@@ -289,8 +313,13 @@ def of_stages(study: Study, value: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
-def codes(study: Study) -> str:
+def codes(study: Study | Family) -> str:
     """The text of code.yaml: the digest of the code behind each stage."""
+    if isinstance(study, Family):
+        modules = {name: specs.output_modules(name) for name in study.outputs}
+        return dumped(
+            {n: digest(code_of("render_family", modules=own)) for n, own in modules.items()}
+        )
     outputs = specs.output_specs()
 
     def of(rule: str, **run: Any) -> str | None:
@@ -315,7 +344,7 @@ def main(study: str, check: bool, profile: str | None) -> None:
     """
     params = load("params.yaml")
     if check:
-        resolved, at = resolve(params, study), Pipeline.of(study)
+        resolved, at = resolve_entry(params, study), Pipeline.of(study)
         text = at.settings.read_text(encoding="utf-8") if at.settings.exists() else ""
         if text != settings_yaml(resolved):
             raise SystemExit(
@@ -326,7 +355,7 @@ def main(study: str, check: bool, profile: str | None) -> None:
         return
     refuse_folder(Path.cwd())
     for name, stages in pipelines(study).items():
-        resolved, at = resolve(params, name), Pipeline.of(name)
+        resolved, at = resolve_entry(params, name), Pipeline.of(name)
         write_text(at.file, dvc_yaml(resolved, stages, profile if name == study else None))
         write_text(at.settings, settings_yaml(resolved))
         print(at.file, at.settings, sep="\n")

@@ -1,5 +1,5 @@
 """
-What all rules share: the study, the paths, and what makes a job run again.
+What all rules of a study share: the study, and what makes a job run again.
 
 A job runs again when one of these changes, and on nothing else:
 
@@ -19,7 +19,6 @@ the job starts, and are compared with nothing.
 """
 
 import json
-import os
 import re
 import sys
 from functools import cache
@@ -27,30 +26,11 @@ from functools import cache
 from geosd.provenance import code
 from geosd.provenance.file_times import order_times
 from geosd.reporting import specs
-from geosd.config import load, resolve, settings
-from geosd.config.planned import PLAN, configuration_texts, edits_in_words, keep, times
+from geosd.config import resolve, settings
+from geosd.config.planned import edits_in_words, times
 from geosd.config.run_folders import RunFolders, folder_digest
 from geosd.config.kept_weights import wanted_snapshots, weight_readers
 from geosd.problems.sources import get_data_source
-
-# As a module of another workflow: programs read from the folder that they run in. What that folder
-# has itself, as a params.yaml of its own, stays.
-HOME = Path(workflow.current_basedir.get_path_or_uri(False)).parents[1]
-for part in ("params.yaml", "selected", "base_models", "profiles", "workflow", "envs", "src"):
-    if not Path(part).exists():
-        Path(part).symlink_to(HOME / part)
-if not Path("workflow/scripts/launch.py").exists():
-    raise ValueError(
-        "The folder `workflow` here is another workflow's, and geosd's programs look for their own.\n"
-        "Hint: let Snakemake run in a folder beside it: snakemake --directory FOLDER"
-    )
-
-# A job on another node is planned anew there, by the configuration that its driver kept.
-if "plan" in config:
-    os.environ[PLAN] = str(config["plan"])
-PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
-CONFIGURATION = configuration_texts(PARAMS)
-config.setdefault("study", PARAMS.study)
 
 STUDY = resolve(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)
@@ -72,14 +52,6 @@ DRAWS = {
 }
 
 
-# <study>, <figures> and <logs> are the study's own. Resume states lie in scratch/, outside all
-# outputs: Snakemake deletes the declared outputs of a job that failed.
-pathvars:
-    study=f"results/{STUDY.name}",
-    figures=f"figures/{STUDY.name}",
-    logs=f"logs/{STUDY.name}",
-
-
 wildcard_constraints:
     model="|".join(map(re.escape, STUDY.models)),
     variant="|".join(map(re.escape, TRAINED)) or "none",
@@ -87,32 +59,6 @@ wildcard_constraints:
     recipe=r"\w+-[0-9a-f]+",  # an objective, or pi_0, and a digest of how it is trained or sampled
     seed=r"\d+",
     steps=r"\d+",
-
-
-# `python` is the interpreter that runs Snakemake, whether or not its venv is activated, and `sbatch`
-# is ours, which calls SLURM's.
-PROGRAMS = (Path("workflow/slurm/bin").resolve(), Path(sys.executable).parent)
-# As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
-# A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
-# slower than one.
-os.environ |= {
-    "OMP_WAIT_POLICY": "passive",
-    "PATH": os.pathsep.join([*map(str, PROGRAMS), os.getenv("PATH", os.defpath)]),
-}
-
-if not {"study"} <= config.keys() <= {"study", "allow_missing", "plan"}:
-    raise ValueError(
-        "--config and --configfile may only name the study, and allow jobs to start without what they"
-        " need: --config study=NAME allow_missing=true.\n"
-        "Hint: set everything else in params.yaml, so that each result can be traced to it."
-    )
-# Snakemake hands on `true` of the command line as text.
-ALLOW_MISSING = {"true": True, "false": False}.get(str(config.get("allow_missing", False)).lower())
-if ALLOW_MISSING is None:
-    raise ValueError(
-        f"allow_missing is {config['allow_missing']!r}; allowed are true and false.\n"
-        "Hint: --config study=NAME allow_missing=true"
-    )
 
 
 def order_times_of_results():
@@ -130,16 +76,6 @@ def order_times_of_results():
 
 if workflow.is_main_process:
     order_times_of_results()
-
-
-def keep_configuration():
-    """Before the first job: keep the configuration, and let every job of the run read the copy."""
-    os.environ.setdefault(PLAN, str(keep(CONFIGURATION)))
-    handed_on = workflow.config_settings
-    given = (
-        [handed_on.config_args] if isinstance(handed_on.config_args, str) else handed_on.config_args
-    )
-    handed_on.config_args = [*given, f"plan={os.environ[PLAN]}"]
 
 
 def read_by_jobs():
@@ -164,11 +100,6 @@ def say_edits():
 def settings_of(step):
     """Params function: what a step may read of params.yaml, for one job."""
     return lambda wildcards: settings(step, STUDY, wildcards.get("model"), wildcards.get("variant"))
-
-
-def code_of(step, settings=None, modules=()):
-    """The digest of the code behind one step, for the params of its rule."""
-    return code.digest(code.code_of(step, settings, modules, Path("src")))
 
 
 def code_of_model(step, variant=lambda wildcards: None):

@@ -171,3 +171,12 @@ rule figures:
     input:
         [getattr(rules, name).output for name in STUDY.outputs if name.startswith("figure_")],
     localrule: True
+
+
+EVERYTHING = [
+    *[getattr(rules, name).output for name in STUDY.outputs],
+    *collect(rules.page.output, page=PAGES),
+    rules.configuration.output,
+    rules.front_page.output,
+    *rules.removed_weights.input,
+]

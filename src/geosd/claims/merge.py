@@ -1,12 +1,13 @@
 """One ledger over several studies: each claim as the study that is designed for it judges it."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import pandas as pd
 
 from geosd.claims.claim import Claim
 from geosd.claims.finding import NO_STUDY, NOT_JUDGED, Finding
-from geosd.scores.tidy import COLUMNS, read_tidy
+from geosd.scores.tidy import COLUMNS
 
 NUMBERS = ("effect", "low", "high", "confidence", "claimed_from", "claimed_to", "paper_effect")
 """Numbers of a finding that its ledger has as text."""
@@ -15,45 +16,35 @@ DERIVED = ("part", "word", "holds_paper")
 
 
 def merge_ledgers(
-    claims: Sequence[Claim], ledgers: Sequence[Path], kind_of: Callable[[str], str]
+    claims: Sequence[Claim], ledgers: Mapping[str, pd.DataFrame], kinds: Mapping[str, str]
 ) -> list[Finding]:
     """Merge the ledgers of several studies: a finding for each claim and model.
 
-    Claims keep their order, and intervals are those of the studies. `ledgers` are their
-    `claims.csv`; of each only the claims count that its study's kind (`kind_of`) is designed for. A
-    claim whose study is not among the ledgers is not exercised.
+    Claims keep their order, and intervals are those of the studies. `ledgers` are their tidy
+    tables `claims` by study; of each only the claims count that its study's kind (`kinds`, by
+    study) is designed for. A claim whose study is not among the ledgers is not exercised.
 
     Raises:
-        ValueError: A file is no ledger, was judged by other claims than these, has a word that is
-            not that of its interval, or is of the kind of another, so that a claim would be judged
-            twice.
+        ValueError: A ledger is another study's, was judged by other claims than these, has a word
+            that is not that of its interval, or is of the kind of another, so that a claim would be
+            judged twice.
     """
     known = {claim.id: claim for claim in claims}
     findings: dict[str, list[Finding]] = {}
-    kinds: dict[str, Path] = {}
-    for path in ledgers:
-        table = read_tidy("claims", path)
-        if unknown := sorted(set(table["claim"]) - set(known)):
+    study_of_kind: dict[str, str] = {}
+    for study, table in ledgers.items():
+        _check_ledger(study, table, known)
+        kind = kinds[study]
+        if kind in study_of_kind:
             raise ValueError(
-                f"{path}: claim {', '.join(unknown)} is not in the ledger of today.\nHint: let the"
-                " workflow run `claims` again for this study."
+                f"Studies {study_of_kind[kind]} and {study} are both of kind {kind}: each claim is"
+                " judged once.\nHint: give one ledger of each kind."
             )
-        if NOT_JUDGED in set(table["word"]):
-            raise ValueError(
-                f"{path} has estimates and no words: its study is not meant to judge claims.\nHint:"
-                " give ledgers of studies whose entry in params.yaml says `verdicts: true`."
-            )
-        for kind in {kind_of(study) for study in table["study"]}:
-            if kind in kinds:
-                raise ValueError(
-                    f"{path} and {kinds[kind]} are both of kind {kind}: each claim is judged once."
-                    "\nHint: give one ledger of each kind."
-                )
-            kinds[kind] = path
+        study_of_kind[kind] = study
         for row in table.to_dict("records"):
             claim = known[row["claim"]]
-            if claim.study_kind == kind_of(row["study"]):
-                findings.setdefault(claim.id, []).append(_finding(claim, row, path))
+            if claim.study_kind == kind:
+                findings.setdefault(claim.id, []).append(_finding(claim, row))
     for claim in claims:
         if claim.id not in findings:
             note = claim.unmeasured or f"the ledger of a study of kind {claim.study_kind}"
@@ -61,14 +52,37 @@ def merge_ledgers(
     return [finding for claim in claims for finding in findings[claim.id]]
 
 
-def _finding(claim: Claim, row: dict[str, Any], path: Path) -> Finding:
+def _check_ledger(study: str, table: pd.DataFrame, known: Mapping[str, Claim]) -> None:
+    """Refuse a ledger of another study, of other claims, or without words."""
+    others = sorted(set(table["study"]) - {study})
+    if others:
+        raise ValueError(
+            f"The ledger claims.csv of study {study} is that of {', '.join(others)}.\nHint: let the"
+            " workflow run `claims` again for this study."
+        )
+    unknown = sorted(set(table["claim"]) - set(known))
+    if unknown:
+        raise ValueError(
+            f"The ledger claims.csv of study {study}: claim {', '.join(unknown)} is not in the"
+            " ledger of today.\nHint: let the workflow run `claims` again for this study."
+        )
+    if NOT_JUDGED in set(table["word"]):
+        raise ValueError(
+            f"The ledger claims.csv of study {study} has estimates and no words: its study is not"
+            " meant to judge claims.\nHint: name studies whose entry says `verdicts: true`."
+        )
+
+
+def _finding(claim: Claim, row: Mapping[str, Any]) -> Finding:
     same = {name: row[name] for name in COLUMNS["claims"] if name not in ("claim", *NUMBERS)}
     numbers = {name: float(row[name] or "nan") for name in NUMBERS}
     said = {name: same.pop(name) for name in DERIVED}
     finding = Finding(claim, **same, **numbers)
-    if said != (follows := {name: getattr(finding, name) for name in DERIVED}):
+    follows = {name: getattr(finding, name) for name in DERIVED}
+    if said != follows:
         raise ValueError(
-            f"{path}: {claim.id} on {finding.model} has {said}; from its interval follows"
-            f" {follows}.\nHint: let the workflow run `claims` again for this study."
+            f"The ledger claims.csv of study {row['study']}: {claim.id} on {finding.model} has"
+            f" {said}; from its interval follows {follows}.\nHint: let the workflow run `claims`"
+            " again for this study."
         )
     return finding

@@ -1,4 +1,4 @@
-"""Judge the claims of the paper: on a study, and once over several."""
+"""Judge the claims of the paper on a study."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -12,10 +12,7 @@ from geosd.claims.evidence import Evidence
 from geosd.claims.finding import without_words
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
-from geosd.claims.merge import merge_ledgers
 from geosd.cli.job import Job
-from geosd.config import load, resolve
-from geosd.config import settings as settings_of
 from geosd.costs.update_operations import UpdateSize
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import prove
@@ -65,24 +62,3 @@ def judge(
         findings = without_words(findings)
     written = write_ledger(findings, study, folder, kind=settings["kind"])
     return [*written, *save(plot_forest(ledger_frame(findings)), folder, CLAIMS)]
-
-
-def merge_claims(
-    out: Path, ledgers: tuple[Path, ...] = (), params: Path = Path("params.yaml")
-) -> None:
-    """Judge each claim once, by the ledger of the study designed for it.
-
-    Args:
-        ledgers: The `claims.csv` of studies of different kinds; claims of other kinds are not
-            tested.
-        params: The configuration, which knows the kind of each study.
-    """
-    loaded = load(params)
-
-    def kind_of(study: str) -> str:
-        return settings_of("claims", resolve(loaded, study))["kind"]
-
-    prove(ledgers)
-    findings, name = merge_ledgers(ledger(), ledgers, kind_of), f"{CLAIMS}_all"
-    written = write_ledger(findings, None, out, name=name)
-    print("\n".join(map(str, [*written, *save(plot_forest(ledger_frame(findings)), out, name)])))

@@ -7,24 +7,33 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from geosd.config import load, resolve
+from geosd.config import Family, Study, load, resolve_entry
 from geosd.prerequisites.checks import locked_versions
 
 
 def main(study: str, locks: Path = Path("envs")) -> None:
     """Print the extras of geosd that a study needs, each with a lock of its own."""
-    resolved = resolve(load("params.yaml"), study)
+    resolved = resolve_entry(load("params.yaml"), study)
+    studies = resolved.studies.values() if isinstance(resolved, Family) else [resolved]
     carriers: set[str] = set()
-    for model in resolved.models:
-        checkpoint = resolved.section("base", model)["checkpoint"]
-        if checkpoint and checkpoint.get("package"):
-            carriers.add(canonicalize_name(checkpoint["package"]))
-        if any(resolved.training(model, variant).get("lora") for variant in resolved.trained):
-            carriers.add("peft")
+    for one in studies:
+        carriers |= _carriers(one)
     for extra in importlib.metadata.metadata("geosd").get_all("Provides-Extra", []):
         lock = locks / f"{extra}.txt"
         if lock.exists() and carriers & locked_versions(lock).keys():
             print(extra)
+
+
+def _carriers(study: Study) -> set[str]:
+    """The packages that a study needs and other studies do not."""
+    carriers: set[str] = set()
+    for model in study.models:
+        checkpoint = study.section("base", model)["checkpoint"]
+        if checkpoint and checkpoint.get("package"):
+            carriers.add(canonicalize_name(checkpoint["package"]))
+        if any(study.training(model, variant).get("lora") for variant in study.trained):
+            carriers.add("peft")
+    return carriers
 
 
 def required_packages(extras: Collection[str], requirements: Collection[str]) -> set[str]:

@@ -124,7 +124,7 @@ def _shipped(figures: Path) -> list[Path]:
 
 
 def report(study: str = "quick") -> None:
-    """Write the page of a study, and Snakemake's report of how it was made."""
+    """Write the page of a study or family, and Snakemake's report of how it was made."""
     snakemake(study, "--", "front_page")
     print(f"Report   results/{study}/report.html")
     write_provenance(study)

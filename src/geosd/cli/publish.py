@@ -24,7 +24,7 @@ import tyro
 import yaml
 from dvc.repo import Repo
 
-from geosd.config import load, resolve
+from geosd.config import Family, load, resolve_entry
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import write_text
 from geosd.prerequisites.folder_name import refuse_folder
@@ -54,9 +54,10 @@ def run(*command: str) -> str:
 def all_folders(study: str) -> list[Path]:
     """The folders to publish: those of a study that exist, its own and the shared ones it uses.
 
-    Git keeps the outputs of a shipped study, so DVC must not.
+    Git keeps the outputs of a shipped study, so DVC must not. A family has its own alone.
     """
-    shared = RunFolders(resolve(load("params.yaml"), study)).shared()
+    resolved = resolve_entry(load("params.yaml"), study)
+    shared = [] if isinstance(resolved, Family) else RunFolders(resolved).shared()
     folders = map(Path, (f"results/{study}", f"figures/{study}", *shared))
     return [path for path in folders if path.exists() and not (path / MANIFEST).exists()]
 

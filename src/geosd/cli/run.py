@@ -14,7 +14,7 @@ from rich.text import Text
 
 from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.snakemake_runs import WRITTEN, rules_of_outputs, snakemake, write_provenance
-from geosd.config import Study, load, resolve
+from geosd.config import Family, Study, load, resolve, resolve_entry
 from geosd.config.planned import kept_configuration
 from geosd.config.run_folders import RunFolders
 from geosd.provenance.code import NO_COMMIT, why_no_commit
@@ -32,13 +32,18 @@ SHOWN_FILES = 5
 def main(study: str = "quick", outputs_only: bool = False) -> None:
     """Run what is missing of a study, say what it found, and write how it was made.
 
+    Of a family of studies each is run in turn; then the family is drawn.
+
     Args:
         outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
     name_remnant()
     # A mistake is named without Snakemake's words around it.
     params = load("params.yaml")
-    resolved = resolve(params, study)
+    resolved = resolve_entry(params, study)
+    if isinstance(resolved, Family):
+        _run_family(resolved, outputs_only)
+        return
     check_links()
     say_why_no_commit()
     # The report and the summary are of the same configuration as the jobs.
@@ -52,6 +57,17 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
             print(f"Report   results/{study}/report.html")
             say_what_is_missing(resolved)
         write_provenance(study)  # last: what was found is said, also where this fails
+
+
+def _run_family(family: Family, outputs_only: bool) -> None:
+    """Run each study of a family, unless its outputs are wanted alone; then draw the family."""
+    with kept_configuration(family.params):
+        for study in [] if outputs_only else family.studies:
+            print(f"== {study}", flush=True)
+            main(study)
+        snakemake(family.name, "--logger", "brief")
+    print(f"\nFigures  figures/{family.name}/")
+    print(f"Report   results/{family.name}/report.html")
 
 
 def say_why_no_commit() -> None:

@@ -148,7 +148,7 @@ def write_outputs(
             folder, (path for path in files if path.suffix[1:] not in shipping.NOT_KEPT)
         ),
     )
-    write_text(folder / shipping.MANIFEST, manifest.model_dump_json(indent=1) + "\n")
+    shipping.write_manifest(folder, manifest)
 
 
 def _judge_anew(

@@ -4,7 +4,7 @@ import datetime
 import sys
 from pathlib import Path
 
-from geosd.config import Study, load, resolve
+from geosd.config import Family, Study, load, resolve, resolve_entry
 from geosd.config import settings as settings_of
 from geosd.config.kept_weights import weight_readers
 from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_index, run_of
@@ -19,10 +19,17 @@ from geosd.provenance.workflow_records import record_code
 def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:
     """List results whose inputs, settings or code have changed; status 1 if any.
 
+    Of a family of studies it is what is shipped of the family.
+
     It reads manifests and nothing of the workflow's, so it also judges results that were copied
     here.
     """
-    resolved = resolve(load(params), study)
+    resolved = resolve_entry(load(params), study)
+    if isinstance(resolved, Family):
+        from geosd.cli.stale_family import say_of_family  # here, because it loads pandas
+
+        say_of_family(resolved, figures)
+        return
     results = current_results(resolved, figures)
     weights = weight_readers(resolved) if resolved.overlay.keep == "samples" else {}
     runs = {run_of(file) for file in weights}

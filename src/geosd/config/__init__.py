@@ -3,13 +3,24 @@
 The file is read by `yaml_source`, its entries are laid over those that they extend (`overlays`),
 its values are checked (`protocol_schema`, `params_schema`, `clashes`), all of it by `loading`; a
 study is resolved (`study`), and each rule gets exactly the values that it may read
-(`rule_settings`).
+(`rule_settings`). A family shows several studies (`family`).
 """
 
 from geosd.config.errors import ConfigError
+from geosd.config.family import Family, resolve_entry, resolve_family
 from geosd.config.loading import load
 from geosd.config.params_schema import Params
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study, resolve
 
-__all__ = ["ConfigError", "Params", "Study", "load", "resolve", "settings"]
+__all__ = [
+    "ConfigError",
+    "Family",
+    "Params",
+    "Study",
+    "load",
+    "resolve",
+    "resolve_entry",
+    "resolve_family",
+    "settings",
+]

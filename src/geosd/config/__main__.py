@@ -21,7 +21,7 @@ PAGE = Path("docs/configuration.md")
 
 def check(params: Path = Path("params.yaml")) -> None:
     """Say whether the file is right."""
-    print(f"{params} is right: studies {', '.join(load(params).studies)}.")
+    print(f"{params} is right: studies {', '.join(load(params).entries)}.")
 
 
 def show(

@@ -5,7 +5,7 @@ from typing import Any
 
 from geosd.config.errors import KeyPath
 from geosd.config.overlays import NOT_INHERITED
-from geosd.config.params_schema import Params
+from geosd.config.params_schema import FamilySchema, Params, StudySchema, is_family
 
 
 @cache
@@ -55,6 +55,9 @@ def _followed(piece: dict[str, Any], values: Any) -> dict[str, Any]:
         # What stands in the name's place may be a list or a mapping, which no key of a dict is.
         reference = piece["discriminator"]["mapping"].get(name) if isinstance(name, str) else None
         return {**_followed({"$ref": reference}, values), **described} if reference else piece
+    if "oneOf" in piece:  # an entry of `studies`
+        chosen = FamilySchema if is_family(values) else StudySchema
+        return {**_followed({"$ref": chosen.__name__}, values), **described}
     options = [one for one in piece.get("anyOf", []) if "required" not in one]
     for option in options:
         if option.get("type") != "null":

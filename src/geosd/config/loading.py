@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from geosd.config.aliases import NOTES, keys_for
 from geosd.config.clashes import clashes, over
 from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
+from geosd.config.family import resolve_family, unmet_needs_of_family
 from geosd.config.grids import grids_of_variants
 from geosd.config.json_schema import key_schema
 from geosd.config.overlays import NOT_INHERITED, inherit
@@ -23,7 +24,7 @@ from geosd.config.schema_base import Section, given_values
 from geosd.config.study import resolve
 from geosd.config.yaml_source import Source, read
 from geosd.registry import did_you_mean
-from geosd.reporting.specs import output_specs
+from geosd.reporting.specs import family_specs, output_specs
 
 SCHEMA = "workflow/schemas/params.schema.json"
 OUTPUTS = [*output_specs(), "claims"]
@@ -46,7 +47,7 @@ def load(path: Path | str = "params.yaml") -> Params:
     params, mistakes = _checked(Params, source)
     if params is not None:
         params = params.with_selected(_selected_rates(params))
-        mistakes += _of_studies(params, source)
+        mistakes += _of_studies(params, source) or _of_families(params, source)
         mistakes += _names("study", (params.study,), params.studies, (), source)
         allowed = [*params.models, DEFAULT]
         mistakes += _names("model", params.resources, allowed, ("resources",), source)
@@ -167,6 +168,25 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
     return [source.mistake(key, text) for key, text in clashes(resolve(params, name))]
 
 
+def _of_families(params: Params, source: Source) -> list[Mistake]:
+    """What is wrong with each family: undefined names, studies that its outputs cannot show."""
+    mistakes = []
+    for name, family in params.families.items():
+        place = ("studies", name)
+        mistakes += _names("study", family.of, params.studies, (*place, "of"), source)
+        wanted = "output of a family"
+        mistakes += _names(wanted, family.outputs, family_specs(), (*place, "outputs"), source)
+    if mistakes:
+        return mistakes
+    for name in params.families:
+        family = resolve_family(params, name)
+        for index, output in enumerate(family.outputs):
+            for missing in unmet_needs_of_family(family, family_specs()[output]):
+                place = ("studies", name, "outputs", index)
+                mistakes.append(source.mistake(place, f"{output} {missing}."))
+    return mistakes
+
+
 def _names(
     kind: str, names: Iterable[str], allowed: Iterable[str], path: KeyPath, source: Source
 ) -> list[Mistake]:
@@ -212,7 +232,7 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
             names = sorted(name.strip("'") for name in details["ctx"]["expected_tags"].split(", "))
             message = f"{json.dumps(tag)} is not allowed. {alternatives(tag, names)}"
         case "literal_error":
-            names = [str(value) for value in described.get("enum", [])]
+            names = [str(value) for value in described.get("enum", [described.get("const")])]
             message = f"{given} is not allowed. {alternatives(details['input'], names)} {meaning}"
         case _:
             reason = details["msg"].removeprefix("Value error, ")

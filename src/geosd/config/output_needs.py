@@ -12,7 +12,7 @@ from typing import NamedTuple
 from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points
 from geosd.models.architectures import TINY_MODELS, published_architectures
-from geosd.reporting.specs import OutputSpec, output_specs, output_title
+from geosd.reporting.specs import OutputSpec, family_specs, output_specs, output_title
 
 
 def unmet_needs(study: Study, spec: OutputSpec) -> Iterator[str]:
@@ -120,6 +120,14 @@ def _benchmarks(study: Study, _: OutputSpec) -> str:
     )
 
 
+def _is_of_the_dial(study: Study) -> bool:
+    """Whether a study has one model and one setting, and its runs differ in method and rate."""
+    changes = [changed for _, changed in study.candidates.values()]
+    by_rate_alone = all(changed.keys() == {"learning_rate"} for changed in changes)
+    has_setting = study.section("data")["conflict"] is not None
+    return len(study.models) == 1 and has_setting and by_rate_alone
+
+
 KNOWN_SIZES = TINY_MODELS.keys() | published_architectures().keys()
 
 NEEDS = {
@@ -148,6 +156,17 @@ NEEDS = {
         "shows the candidates of a grid; give the study a `grid`",
         "a grid",
     ),
+    "dial": _unless(
+        _is_of_the_dial,
+        "shows rates over the dial; it needs one model, a setting of data.conflict, and a grid over"
+        " the learning rate alone",
+        "one model, a setting of `data.conflict`, and a grid over the learning rate alone",
+    ),
+    "verdicts": _unless(
+        lambda study: study.overlay.verdicts and "claims" in study.outputs,
+        "merges ledgers with words; list claims under `outputs`, and say `verdicts: true`",
+        "`claims` and `verdicts: true`",
+    ),
     "grid_methods": Need(_grid_methods, "the grid's variants among the methods"),
     "sweep": Need(_sweep, "on each model two values of {first} for a method"),
     "live": Need(_live, "a grid over {swept}, with a live teacher at each value"),
@@ -158,7 +177,7 @@ NEEDS = {
 def output_needs_table() -> str:
     """What each table and figure needs of a study, is made of, and shows: rows of Markdown."""
     rows = ["| output | shows | in the paper | made of | needs |", "|:--|:--|:--|:--|:--|"]
-    for name, spec in output_specs().items():
+    for name, spec in {**output_specs(), **family_specs()}.items():
         swept = {"first": next(iter(spec.swept), ""), "swept": ", ".join(spec.swept)}
         words = [NEEDS[need].words.format(**swept) for need in spec.needs]
         for start, names in (
@@ -168,6 +187,7 @@ def output_needs_table() -> str:
             ("a method besides", spec.besides),
         ):
             words += [f"{start} {', '.join(names)}"] if names else []
+        words += ["of each study of a family"] if spec.family else []
         made = ", ".join(spec.reads) or "settings"
         parts = (f"`{name}`", output_title(name), spec.paper or "–", made, "; ".join(words) or "–")
         rows.append(f"| {' | '.join(parts)} |")

@@ -101,6 +101,10 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
             message = f"{parent} is no {kind} of this file."
             problems.append((path, f"{message} {alternatives(parent, list(entries))}"))
             break
+        if isinstance(entries[parent], dict) and entries[parent].get("kind") == "family":
+            message = f"{parent} is a family, which no entry extends; name one of its studies."
+            problems.append((path, message))
+            break
         if parent in chain:
             circle = " extends ".join([*chain[chain.index(parent) :], parent])
             problems.append((path, f"{circle}: one {kind} of a circle must extend none."))

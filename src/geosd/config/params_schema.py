@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, PrivateAttr, Tag, field_validator
@@ -39,6 +40,8 @@ Names = Annotated[list[Name], Field(min_length=1), Distinct]
 Kind = Literal[
     "main", "ablation", "privilege", "ladder", "stepsize", "rates", "selection", "readings"
 ]
+FAMILY = "family"
+"""The kind of an entry of `studies` that shows others, and runs nothing."""
 Tracker = Literal["tensorboard", "wandb", "trackio"]
 About = Annotated[Words, AfterValidator(refuse_pictures)]
 PI_0 = "pi_0"
@@ -129,6 +132,30 @@ class StudySchema(Extendable, Sections):
         return grid
 
 
+class FamilySchema(Section):
+    """An entry of `studies` in params.yaml of the kind `family`: what is shown over several."""
+
+    about: About
+    """One line: what the family shows; a picture in it is an .svg or .png file below figures/."""
+    kind: Literal["family"]
+    """That it is no study: it runs nothing, and is drawn from what its studies found."""
+    of: Names
+    """Studies of this file that it shows, in the order of its tables."""
+    outputs: Names
+    """Rules of the tables, figures and ledgers over the studies."""
+
+
+def is_family(entry: object) -> bool:
+    """Whether an entry of `studies` in the file is a family, also one with a mistake."""
+    return isinstance(entry, Mapping) and (entry.get("kind") == FAMILY or "of" in entry)
+
+
+Entry = Annotated[
+    Annotated[StudySchema, Tag("a study")] | Annotated[FamilySchema, Tag("a family")],
+    Discriminator(lambda entry: "a family" if is_family(entry) else "a study"),
+]
+
+
 class Params(Section):
     """The schema of the whole file params.yaml."""
 
@@ -145,8 +172,8 @@ class Params(Section):
     """What jobs ask for, by model; `default`, which must be there, is for those not named."""
     variants: Annotated[dict[Name, VariantSchema], Field(min_length=1)]
     """Variants by name."""
-    studies: Annotated[dict[Name, StudySchema], Field(min_length=1)]
-    """Studies by name."""
+    entries: Annotated[dict[Name, Entry], Field(min_length=1, alias="studies")]
+    """Studies, and families of them, by name."""
 
     _selected: Mapping[str, SelectedRates] = PrivateAttr(default_factory=dict)
 
@@ -156,6 +183,16 @@ class Params(Section):
         if DEFAULT not in resources:
             raise ValueError(f"the entry `{DEFAULT}` is missing")
         return resources
+
+    @cached_property
+    def studies(self) -> dict[str, StudySchema]:
+        """The entries of `studies` that are studies."""
+        return {name: one for name, one in self.entries.items() if isinstance(one, StudySchema)}
+
+    @cached_property
+    def families(self) -> dict[str, FamilySchema]:
+        """The entries of `studies` that are families."""
+        return {name: one for name, one in self.entries.items() if isinstance(one, FamilySchema)}
 
     def with_selected(self, files: Mapping[str, SelectedRates]) -> Params:
         """The same with the files of rates that studies name: study -> its file."""

@@ -182,8 +182,11 @@ def _front_page(study: Study, *_: Any) -> Settings:
     return {**head, **_runs(study, study.overlay.methods)}
 
 
-def _output(spec: OutputSpec, study: Study, *_: Any) -> Settings:
-    """The settings of one table or figure: the last part of each name, and its value."""
+def settings_of_output(spec: OutputSpec, study: Study, *_: Any) -> Settings:
+    """The settings of one table or figure: the last part of each name, and its value.
+
+    Of an output of a family they are those of one of its studies.
+    """
     return {name.rpartition(".")[2]: _output_value(name, study, spec) for name in spec.settings}
 
 
@@ -234,6 +237,16 @@ def _learning_rates(study: Study, *_: Any) -> dict[str, dict[str, float]]:
     }
 
 
+def _rates_of_runs(study: Study, _: OutputSpec) -> dict[str, dict[str, Any]]:
+    """Run -> its variant and learning rate on the first model, of each run that is trained."""
+    rates: dict[str, dict[str, Any]] = {}
+    for name in study.trained:
+        variant, _ = study.candidates.get(name, (name, {}))
+        rate = study.training(study.models[0], name)["learning_rate"]
+        rates[name] = {"variant": variant, "learning_rate": rate}
+    return rates
+
+
 OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "models": lambda study, _: list(study.models),
     # As the study lists them, without the candidates of its grids.
@@ -252,6 +265,12 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "rate_candidates": lambda study, _: swept_values(study, "learning_rate"),
     "learning_rates": _learning_rates,
     "hyperparameters": _hyperparameters,
+    "rates_of_runs": _rates_of_runs,
+    # Of the study's own recipe, which a variant, a selection or a grid may change.
+    "common_rate": lambda study, _: study.section("training", study.models[0])["learning_rate"],
+    "conflict": lambda study, _: study.section("data")["conflict"],
+    "purpose": lambda study, _: study.section("data")["purpose"],
+    "kind": lambda study, _: study.overlay.kind,
 }
 """What a table or figure may ask for, and keys of the protocol."""
 
@@ -278,5 +297,5 @@ RULES: dict[str, Callable[..., Settings]] = {
     "claims": _claims,
     "configuration": configuration,
     "front_page": _front_page,
-    **{name: partial(_output, spec) for name, spec in output_specs().items()},
+    **{name: partial(settings_of_output, spec) for name, spec in output_specs().items()},
 }

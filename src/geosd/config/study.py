@@ -6,9 +6,9 @@ The order of the layers is that of `geosd.config.overlays`.
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from geosd.config.errors import raise_if_unknown
+from geosd.config.errors import ConfigError, raise_if_unknown
 from geosd.config.grids import grid_candidates
 from geosd.config.overlays import lineage, merge
 from geosd.config.params_schema import Params, StudySchema
@@ -34,6 +34,7 @@ class Study:
     draws: int
     outputs: tuple[str, ...]
     params: Params
+    noun: ClassVar[str] = "study"
 
     @property
     def overlay(self) -> StudySchema:
@@ -127,9 +128,19 @@ class Study:
 
 
 def resolve(params: Params, study: str | None = None) -> Study:
-    """Resolve the study of a name; where none is given, the one that params.yaml names."""
+    """Resolve the study of a name; where none is given, the one that params.yaml names.
+
+    Raises:
+        ConfigError: No study has the name, or a family has it.
+    """
     name = params.study if study is None else str(study)
-    raise_if_unknown("study", name, params.studies)
+    if name in params.families:
+        members = params.families[name].of
+        raise ConfigError(
+            f"{name} is a family: it shows studies, and has no runs of its own.\nHint: name one of"
+            f" its studies: {', '.join(members)}."
+        )
+    raise_if_unknown("study", name, params.entries)
     overlay = params.studies[name]
     methods = (*overlay.methods, *grid_candidates(overlay.grid))
     models, seeds, outputs = tuple(overlay.models), tuple(overlay.seeds), tuple(overlay.outputs)

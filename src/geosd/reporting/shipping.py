@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from geosd.files import atomic_write, sha256
+from geosd.files import atomic_write, sha256, write_text
 from geosd.provenance.code import code_of
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.specs import output_modules
@@ -50,6 +50,7 @@ class ShippedManifest(BaseModel):
         code: The meaning of each file of code behind the outputs, by its path in src/.
         inputs: SHA-256 of each tidy table, by its path in the folder.
         files: SHA-256 of each file that was made and that git keeps, by its path in the folder.
+        studies: Of a family, its studies, and the settings of its outputs for each.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -62,6 +63,14 @@ class ShippedManifest(BaseModel):
     code: dict[str, str]
     inputs: dict[str, str]
     files: dict[str, str]
+    studies: dict[str, dict[str, Any]] = {}
+
+
+def write_manifest(folder: Path, manifest: ShippedManifest) -> None:
+    """Write the manifest of a shipped study or family into its folder."""
+    left_out = set() if manifest.studies else {"studies"}
+    text = manifest.model_dump_json(indent=1, exclude=left_out)
+    write_text(folder / MANIFEST, text + "\n")
 
 
 def read_shipped(folder: Path) -> ShippedManifest:

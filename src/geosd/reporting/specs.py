@@ -1,12 +1,15 @@
-"""The declaration of each table and figure, and how the workflow reads it.
+"""The declaration of each table, figure and merged ledger, and how the workflow reads it.
 
-A table or figure is two files `table_*` or `figure_*` of geosd.reporting. The YAML file declares it
-(`OutputSpec`). The module has a function, `build` or `plot`, whose arguments are named like what it
-reads, and which reads nothing else. Arguments mean the same everywhere: a tidy file
-(`geosd.scores.tidy`) is a DataFrame; `models` are in the study's order; `methods` are its variants
-in any order, shown in the paper's; `candidates` maps a candidate to its variant; `points` holds,
-for each model, `run` (the name in the scores), `variant` and the swept settings of each run of its
-sweeps.
+An output is two files `table_*`, `figure_*` or `claims_*` of geosd.reporting. The YAML file
+declares it (`OutputSpec`). The module has a function, `build`, `plot` or `merge`, whose arguments
+are named like what it reads, and which reads nothing else. Arguments mean the same everywhere: a
+tidy file (`geosd.scores.tidy`) is a DataFrame; `models` are in the study's order; `methods` are its
+variants in any order, shown in the paper's; `candidates` maps a candidate to its variant; `points`
+holds, for each model, `run` (the name in the scores), `variant` and the swept settings of each run
+of its sweeps.
+
+An output of a family of studies says `family: true`: each of its arguments is a mapping from study,
+in the family's order, to what the argument is of that study.
 
 Workflow and configuration look at every declaration at each start, and importing the modules would
 take seconds: of a module only the syntax is read.
@@ -33,7 +36,7 @@ REPORTING = Path(__file__).parent
 
 
 class OutputKind(NamedTuple):
-    """What all tables, or all figures, share; `writer` is the module whose `save` writes one."""
+    """What all outputs of a kind share; `writer` is the module whose `save` writes one."""
 
     label: str
     function: str
@@ -44,12 +47,17 @@ class OutputKind(NamedTuple):
 OUTPUT_KINDS: Mapping[str, OutputKind] = {
     "table": OutputKind("Table", "build", "geosd.reporting.saved_tables", ("csv", "md", "tex")),
     "figure": OutputKind("Figure", "plot", "geosd.reporting.figures", ("pdf", "svg", "png")),
+    "claims": OutputKind(
+        "Ledger", "merge", "geosd.reporting.merged_ledger", ("csv", "md", "pdf", "svg", "png")
+    ),
 }
+OF_FAMILIES = ("scores", "drift", "consensus", "habits", "training_curves", "drift_over_steps")
+"""Tidy files of a study that an output of a family may read; a study has one of each."""
 
 
 @dataclass(frozen=True, config={"extra": "forbid"})
 class OutputSpec:
-    """Declaration of an output, a table or a figure: the keys of its YAML file.
+    """Declaration of an output, a table, a figure or a merged ledger: the keys of its YAML file.
 
     Attributes:
         title: What it shows, a few words.
@@ -65,6 +73,7 @@ class OutputSpec:
         one_of: See `compares`.
         besides: See `compares`.
         needs: What else the study must have: words of `NEEDS` in `geosd.config.output_needs`.
+        family: Whether it is over the studies of a family; then each of these meets all needs.
         reads: Tidy files, the arguments among `COLUMNS`; not to be written.
         settings: All other arguments, not to be written: names in `OUTPUT_SETTINGS` of
             `geosd.config.rule_settings`, and keys of the protocol as `protocol.training.top_k`.
@@ -80,6 +89,7 @@ class OutputSpec:
     one_of: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    family: bool = False
     reads: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
 
@@ -90,44 +100,58 @@ class OutputSpec:
 
 
 def output_kind(name: str) -> OutputKind:
-    """The kind of an output, table or figure, by the beginning of its name."""
+    """The kind of an output, e.g. table or figure, by the beginning of its name."""
     return OUTPUT_KINDS[name.partition("_")[0]]
 
 
 def output_modules(name: str) -> tuple[str, str]:
-    """The modules that make a table or figure: its own, and the writer of its kind."""
+    """The modules that make an output: its own, and the writer of its kind."""
     return f"geosd.reporting.{name}", output_kind(name).writer
 
 
 def render(
     name: str, tables: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
 ) -> list[Path]:
-    """Write the files of a table or figure as its spec says, from tables and settings by name."""
+    """Write the files of an output as its spec says, from tables and settings by name."""
     module, writer = map(import_module, output_modules(name))
     made = getattr(module, output_kind(name).function)(**tables, **settings)
     return writer.save(made, folder, name)
 
 
 def output_title(name: str) -> str:
-    """The title of a table or figure: what it shows, capitalised."""
-    title = output_specs()[name].title
+    """The title of an output: what it shows, capitalised."""
+    title = declarations()[name].title
     return f"{title[0].upper()}{title[1:]}"
 
 
 def caption_words(name: str, models: Iterable[str]) -> str:
     """The words of an output's caption; they speak of the paper where a model stands for its."""
-    return output_specs()[name].words(any(map(paper_family, models)))
+    return declarations()[name].words(any(map(paper_family, models)))
 
 
 @cache
-def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
-    """The declarations of all tables and figures by name, read without importing any module.
+def declarations(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
+    """The declarations of all outputs by name, read without importing any module.
 
     Raises:
         ValueError: A declaration cannot be read; says which, and what is allowed.
     """
     files = sorted(path for kind in OUTPUT_KINDS for path in folder.glob(f"{kind}_*.yaml"))
     return MappingProxyType({path.stem: _declaration(path) for path in files})
+
+
+@cache
+def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
+    """The declarations of all outputs of a study by name, read as `declarations` reads them."""
+    found = declarations(folder)
+    return MappingProxyType({name: spec for name, spec in found.items() if not spec.family})
+
+
+@cache
+def family_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
+    """The declarations of all outputs of a family by name, read as `declarations` reads them."""
+    found = declarations(folder)
+    return MappingProxyType({name: spec for name, spec in found.items() if spec.family})
 
 
 def _declaration(path: Path) -> OutputSpec:
@@ -153,4 +177,10 @@ def _declaration(path: Path) -> OutputSpec:
             reads.append(name)
         else:
             settings.append(of_protocol.get(name, name))
+    strange = [name for name in reads if name not in (*OF_FAMILIES, "claims")]
+    if spec.family and strange:
+        raise ValueError(
+            f"{path.with_suffix('.py')} reads {strange[0]}, of which a study has several files.\n"
+            f"Hint: an output of a family reads {', '.join(OF_FAMILIES)} and claims."
+        )
     return replace(spec, reads=tuple(reads), settings=tuple(settings))

@@ -21,7 +21,7 @@ from geosd.reporting.claims_sentences import counts_in_words, finding_in_words
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.sentences import SENTENCES, runs_in_words
 from geosd.reporting.shipping import CLAIMS, NOT_KEPT, read_shipped
-from geosd.reporting.specs import caption_words, output_kind, output_specs, output_title
+from geosd.reporting.specs import caption_words, declarations, output_kind, output_title
 from geosd.scores.tidy import read_tidy
 
 FIRST = ("figure_frontier", "table_main", "figure_training")
@@ -61,7 +61,7 @@ class StudyPage:
     @property
     def ordered(self) -> list[str]:
         """The outputs in the page's order."""
-        shown = [name for name in self.outputs if name in output_specs()]
+        shown = [name for name in self.outputs if name in declarations()]
         first = [name for name in FIRST if name in shown]
         return first + [name for name in shown if name not in FIRST]
 
@@ -133,9 +133,6 @@ def results_pages(folders: Sequence[Path], index: Path) -> dict[Path, str]:
         if ledger.exists():
             found = finding_in_words(read_tidy(CLAIMS, ledger))
             lines += [f"  {found}"] if found else []
-    for folder in folders:
-        for forest in folder.glob("claims_all.svg"):
-            lines += _every_claim(forest, index)
     listed = "\n".join(lines) + "\n" if lines else SENTENCES["none_shipped"]
     head = f"{GENERATED}# Results\n\n{SENTENCES['not_run']}\n{SENTENCES['results']}"
     return {index: f"{head}\n{listed}", **pages}
@@ -155,10 +152,11 @@ def _shipped(folder: Path, page: Path, index: Path) -> StudyPage:
     """A shipped study on its page, with the captions that were shipped."""
     shipped = read_shipped(folder)
     link = Path(os.path.relpath(folder, page.parent)).as_posix()
-    captions, models = {}, []
+    captions: dict[str, str] = {}
+    models: list[str] = []
     for name, settings in shipped.outputs.items():
         models += settings.get("models", ())
-        if name in output_specs():
+        if name in declarations():
             caption = (folder / f"{name}.caption.md").read_text(encoding="utf-8")
             captions[name] = re.sub(r"\]\((?=[\w/.]+\))", f"]({link}/", caption)
     appendix = {"All results": index}
@@ -244,7 +242,7 @@ def _output(study: StudyPage, name: str) -> str:
     caption = study.captions[name]
     files = study.folder / name
     _, words = title_and_words(caption)
-    if output_kind(name).label == "Figure":
+    if "svg" in output_kind(name).extensions:
         shown = f"![{alt_text_from_caption(caption)}]({study.link(files)}.svg)"
     else:
         table = files.with_suffix(".md").read_text(encoding="utf-8")
@@ -258,7 +256,7 @@ def _output(study: StudyPage, name: str) -> str:
         if ending not in study.not_kept
     ]
     last_line = f"Files: {', '.join(links)}."
-    place = output_specs()[name].paper
+    place = declarations()[name].paper
     if place:
         last_line = f"In the paper: {place}. {last_line}"
     return f"{shown}\n\n{words}\n{last_line}"

@@ -1,0 +1,38 @@
+"""What a shipped family was made of, compared with what there is now."""
+
+import sys
+from pathlib import Path
+
+from geosd.cli import ship_family
+from geosd.config import Family
+from geosd.provenance.staleness import changed_settings
+from geosd.reporting.shipping import MANIFEST, changed_files, read_shipped
+
+
+def say_of_family(family: Family, figures: Path) -> None:
+    """List what a shipped family was made of that is another now; status 1 if anything.
+
+    Its outputs have no manifests but the one that is shipped with them.
+    """
+    folder = figures / family.name
+    if not (folder / MANIFEST).exists():
+        raise SystemExit(
+            f"Family {family.name} is not shipped: nothing says what it was made of.\nHint: `make"
+            f" ship STUDY={family.name}` ships it, `make stale STUDY=NAME` judges one of its"
+            f" studies: {', '.join(family.studies)}."
+        )
+    shipped = read_shipped(folder)
+    outputs, studies = ship_family.settings_of_outputs(family)
+    code = ship_family.code_of_outputs(family.outputs)
+    reasons = [f"output {name} has changed" for name in changed_files(folder, shipped.files)]
+    reasons += [f"input {name} has changed" for name in changed_files(folder, shipped.inputs)]
+    if [*shipped.outputs] != [*family.outputs]:
+        reasons.append("the list of its outputs has changed")
+    recorded = {"studies": shipped.studies, "outputs": shipped.outputs}
+    reasons += changed_settings(recorded, {"studies": studies, "outputs": outputs})
+    changed = {name for name, _ in code.items() ^ shipped.code.items()}
+    reasons += [f"code {name} has changed" for name in sorted(changed)]
+    if reasons:
+        print(folder, *reasons, sep="\n    ")
+    print(f"{int(bool(reasons))} of 1 results of family {family.name} are out of date.")
+    sys.exit(bool(reasons))
