@@ -1,9 +1,5 @@
 """The table of paired differences against numbers reckoned by hand and by scipy."""
 
-import re
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +10,7 @@ from geosd.claims.evidence import Evidence
 from geosd.claims.finding import ALL_MODELS
 from geosd.claims.judging import judge_claims
 from geosd.claims.metrics import accuracy
-
-PROGRAM = Path(__file__).parents[2] / "analysis/paired_differences.py"
-difference_table = runpy.run_path(str(PROGRAM))["difference_table"]
+from geosd.reporting.table_paired_differences import ALL, build
 
 
 def scores(values):
@@ -32,8 +26,14 @@ def scores(values):
     )
 
 
-def numbers(cell):
-    return [float(number) for number in re.findall(r"[-+]\d+\.\d", cell)]
+def intervals(scores, models=("a", "b"), methods=("pi_0", "fwdkl", "geosd")):
+    """Each cell of the table by column: mean difference and the ends of its interval."""
+    table = build(scores, models, methods)
+    (row,) = table.rows
+    return {
+        column.key: (cell.value, cell.value - cell.sd, cell.value + cell.sd)
+        for column, cell in zip(table.columns, row.cells, strict=True)
+    }
 
 
 def test_differences_are_paired_by_run_and_their_unit_is_the_draw():
@@ -41,17 +41,15 @@ def test_differences_are_paired_by_run_and_their_unit_is_the_draw():
     base = {"pi_0": np.zeros(8), "fwdkl": rng.normal(50, 9, 8), "geosd": rng.normal(55, 9, 8)}
     values = {(m, v): row + 3 * i for i, m in enumerate("ab") for v, row in base.items()}
     values["b", "geosd"] = values["b", "geosd"] + rng.normal(0, 2, 8)
-    table = difference_table(scores(values), "fwdkl").set_index("method")
+    found = intervals(scores(values))
     of_draws = {m: (values[m, "geosd"] - values[m, "fwdkl"]).reshape(4, 2).mean(1) for m in "ab"}
     for model, each in of_draws.items():
         interval = stats.ttest_1samp(each, 0).confidence_interval()
-        expected = pytest.approx([each.mean(), *interval], abs=0.051)
-        assert numbers(table.loc["geosd", f"{model} ID"]) == expected
-        assert table.loc["geosd", f"{model} OOD"] == table.loc["geosd", f"{model} ID"], "paired"
+        assert found[f"{model} ID"] == pytest.approx([each.mean(), *interval])
+        assert found[f"{model} OOD"] == pytest.approx(found[f"{model} ID"]), "paired"
     every = np.concatenate([*of_draws.values()])  # each base model counts alike, as in the ledger
     interval = stats.ttest_1samp(every, 0).confidence_interval()
-    expected = pytest.approx([every.mean(), *interval], abs=0.051)
-    assert numbers(table.loc["geosd", "all ID"]) == expected
+    assert found[f"{ALL} ID"] == pytest.approx([every.mean(), *interval])
 
 
 def test_the_ledger_has_the_same_interval():
@@ -62,15 +60,23 @@ def test_the_ledger_has_the_same_interval():
         for v in ("pi_0", "fwdkl", "geosd")
     }
     rows = scores(values)
-    table = difference_table(rows, "fwdkl").set_index("method")
+    found = intervals(rows)
     claim = Claim("x", "x", "x", "x", "main", holds=[accuracy("geosd") > accuracy("fwdkl")])
-    found = {f.model: f for f in judge_claims([claim], Evidence(rows))}
-    for column, model in (("all OOD", ALL_MODELS), ("a OOD", "a"), ("b OOD", "b")):
-        of = found[model]
-        expected = f"{of.effect:+.1f} [{of.low:+.1f}, {of.high:+.1f}]"
-        assert table.loc["geosd", column].rstrip("*") == expected
+    judged = {f.model: f for f in judge_claims([claim], Evidence(rows))}
+    for column, model in ((f"{ALL} OOD", ALL_MODELS), ("a OOD", "a"), ("b OOD", "b")):
+        of = judged[model]
+        assert found[column] == pytest.approx((of.effect, of.low, of.high))
 
 
-def test_a_reference_without_scores_is_refused():
-    with pytest.raises(ValueError, match=r"(?s)no scores of 'jsd'.*Hint: there are fwdkl, pi_0"):
-        difference_table(scores({("a", "pi_0"): [1.0], ("a", "fwdkl"): [2.0]}), "jsd")
+def test_a_small_corrected_p_is_bold():
+    """Of three methods one lies far above FwdKL: p by scipy, times three, decides."""
+    rng = np.random.default_rng(2)
+    shifts = {"fwdkl": 0, "geosd": 30, "jsd": 0.5, "grpo": 0}
+    values = {("a", v): rng.normal(40 + s, 3, 8) for v, s in shifts.items()}
+    table = build(scores(values), ["a"], [*shifts])
+    assert [column.key for column in table.columns] == ["a ID", "a OOD"]
+    for row in table.rows:
+        name = {"GeoSD": "geosd", "JSD": "jsd", "GRPO": "grpo"}[row.label]
+        each = (values["a", name] - values["a", "fwdkl"]).reshape(4, 2).mean(1)
+        p = stats.ttest_1samp(each, 0).pvalue
+        assert (row.cells[0].rank == "best") == (3 * p < 0.05) == (name == "geosd")
