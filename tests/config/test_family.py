@@ -59,8 +59,8 @@ def test_a_family_is_none_of_the_studies_and_resolves_to_them(loaded):
         ({"outputs": ["claims_all"]}, "claims_all merges ledgers .*in study miniature_transfer_0"),
         ({"of": [DIAL[0], "quick"]}, "figure_transfer shows rates over .* in study quick"),
         ({"kind": "famly"}, r'kind: "famly" is not allowed. Did you mean family\?'),
-        ({"seeds": [0]}, "dial.seeds: there is no such key. Allowed: about, kind, of, outputs"),
-        ({"extends": "quick"}, "dial.extends: there is no such key"),
+        ({"seeds": [0]}, "seeds: there is no such key. Allowed: about, kind, of, outputs"),
+        ({"extends": "quick"}, "extends: dial is a family, which extends no entry"),
     ],
 )
 def test_what_is_wrong_with_a_family_is_named_with_its_line(loaded, changes, expected):

@@ -53,7 +53,7 @@ for _page in PAGES:
 @pytest.fixture(scope="module")
 def studies() -> set[str]:
     """The studies of params.yaml, and how pages write that it is any, or one of one's own."""
-    return {*load(ROOT / "params.yaml").studies, "NAME", "name", "...", "short", "own"}
+    return {*load(ROOT / "params.yaml").entries, "NAME", "name", "...", "short", "own", "worlds"}
 
 
 def is_study(word: str, studies: set[str]) -> bool:

@@ -107,13 +107,13 @@ def test_an_interval_on_a_page_is_that_of_the_shipped_runs(page):
 
 def test_the_headline_is_the_ledger_s_on_each_page():
     """GeoSD − FwdKL at one rate, over all families: its ends are those of the claim."""
-    ledger = pd.read_csv(FIGURES / "miniature/claims_all.csv")
+    ledger = pd.read_csv(FIGURES / "miniature_all/claims_all.csv")
     rows = ledger[(ledger["claim"] == "geosd-above-fwdkl-at-one-rate")]
     (row,) = rows[rows["model"] == "all models"].to_dict("records")
     expected = printed(row["effect"], row["low"], row["high"])
     assert row["confidence"] == 0.95
     names = ("README.md", "docs/miniature.md", "figures/miniature/claims.md")
-    for name in (*names, "figures/miniature/claims_all.md", "docs/results/miniature.md"):
+    for name in (*names, "figures/miniature_all/claims_all.md", "docs/results/miniature.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         same = {each for each in intervals_of(text) if each[0] == expected[0]}
         assert expected in same, name
@@ -144,7 +144,7 @@ def test_a_quantity_of_a_ledger_has_the_same_digits_on_every_page():
             text = (folder / name).read_text(encoding="utf-8")
             # The part before the first study is of the main one.
             parts = re.split(r"^### Study (\w+)$", text, flags=re.M)
-            studies = [folder.name, *parts[1::2]]
+            studies = [folder.name.removesuffix("_all"), *parts[1::2]]
             for study, part in zip(studies, parts[::2], strict=True):
                 (model,) = re.findall(r"^Model: (.*)\.$", part, re.M)[:1] or [None]
                 for row in ledger_tables(part):
@@ -166,8 +166,8 @@ def agree(seen):
 
 
 def test_each_ledger_row_says_its_quantity():
-    shown = pd.read_csv(FIGURES / "miniature/claims_all.csv").query("word != 'not exercised'")
-    text = (FIGURES / "miniature/claims_all.md").read_text(encoding="utf-8")
+    shown = pd.read_csv(FIGURES / "miniature_all/claims_all.csv").query("word != 'not exercised'")
+    text = (FIGURES / "miniature_all/claims_all.md").read_text(encoding="utf-8")
     rows = {row["claim"]: row for row in ledger_tables(text)}
     of_claim = shown[~shown["unit"].isna()].drop_duplicates("claim")
     assert len(of_claim) > 60

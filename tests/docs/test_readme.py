@@ -51,6 +51,35 @@ def test_each_figure_and_table_of_the_paper_has_a_row_with_what_is_shipped(root,
     assert {f"{kinds[kind]} {name}" for kind, name in labels} == {label for label, *_ in rows}
 
 
+def test_every_picture_and_table_of_the_readme_is_an_output_of_the_workflow(root):
+    """The study or family of each in params.yaml ends in it, and its manifest has its hash."""
+    text = (root / "README.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+    tables = re.findall(r"(?<!!)\[[^\]]*\]\((figures/[^)]+)\)", text)
+    assert len(pictures) > 0 and len(tables) > 15
+    params = load(root / "params.yaml")
+    for link in (*pictures, *tables):
+        folder, study, file = link.split("/")
+        assert folder == "figures", f"{link} is made by no rule"
+        assert Path(file).stem in params.entries[study].outputs, link
+        assert file in read_shipped(root / folder / study).files, link
+
+
+def test_every_file_below_figures_that_a_page_links_is_an_output_of_the_workflow(root):
+    params, count = load(root / "params.yaml"), 0
+    of_each = {"configuration.yaml", "environment.md", "shipped.json"}
+    for page in (root / "docs").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        for study, file in re.findall(r"\]\(\.\./figures/(\w+)/([\w.]+)\)", text):
+            if file not in of_each:
+                shown = read_shipped(root / "figures" / study).files
+                assert file in shown, f"{page.name}: {study}/{file}"
+                output = file.partition(".")[0]
+                assert output in params.entries[study].outputs, f"{page.name}: {study}/{file}"
+                count += 1
+    assert count > 10
+
+
 @pytest.fixture
 def blocks(root):
     """The blocks of Python on the core of docs/trainers.md, joined in their order."""

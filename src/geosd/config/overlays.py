@@ -101,8 +101,12 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
             message = f"{parent} is no {kind} of this file."
             problems.append((path, f"{message} {alternatives(parent, list(entries))}"))
             break
-        if isinstance(entries[parent], dict) and entries[parent].get("kind") == "family":
+        if _is_family(entries[parent]):
             message = f"{parent} is a family, which no entry extends; name one of its studies."
+            problems.append((path, message))
+            break
+        if _is_family(entry):
+            message = f"{chain[-1]} is a family, which extends no entry; take the line away."
             problems.append((path, message))
             break
         if parent in chain:
@@ -111,6 +115,10 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
             break
         chain.append(parent)
     return chain
+
+
+def _is_family(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.get("kind") == "family"
 
 
 def _merged(entries: Tree, chain: list[str]) -> Any:
