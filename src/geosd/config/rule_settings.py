@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from geosd.config.added_later import without_added_later
 from geosd.config.errors import raise_if_unknown
 from geosd.config.schema_base import given_values
 from geosd.config.study import Study
@@ -54,68 +55,70 @@ def _without(section: Settings, *keys: str) -> Settings:
     return {key: value for key, value in section.items() if key not in keys}
 
 
-def _data_with_thinking(data: Settings, *roles: str) -> Settings:
-    """The data with the thinking of some roles, or of all."""
+def _section(study: Study, name: str, model: str | None = None) -> Settings:
+    """A section as results are named by it: without keys that older results did not have."""
+    return without_added_later(name, study.section(name, model))
+
+
+def _thinking(data: Settings, *roles: str) -> Settings | bool:
+    """The thinking of some roles, or of all.
+
+    Where the roles agree it is one value, as in results made before each role had its own.
+    """
     modes = _only(data["thinking"], *(roles or data["thinking"]))
-    if data.get("date") is None:  # as in folders made before there was a choice
-        data = _without(data, "date")
-    # One value where they agree is that of folders made before there were three, and keeps them.
-    mode, *others = set(modes.values())
-    return {**data, "thinking": modes if others else mode}
+    values = set(modes.values())
+    return modes if len(values) > 1 else values.pop()
 
 
 def sampling_settings(study: Study, model: str, *roles: str) -> Settings:
     """What a rule with prompts of some roles reads: source, their thinking, and what samples."""
+    data = _section(study, "data", model)
+    prompts = {key: data[key] for key in ("wording", "date") if key in data}
     rollout = study.section("rollout", model)
     # The other engine's options are not read, so they must not cause a rerun.
     if rollout["engine"] == "vllm":
         rollout = _without(rollout, "compile")
     else:
-        # float32 is the precision of folders made before transformers read one, and keeps them.
-        plain = rollout["precision"] == "float32"
-        options = ("engine", "sequences", "compile", *([] if plain else ["precision"]))
-        rollout = _only(rollout, *options)
-    data = _data_with_thinking(study.section("data", model), *roles)
-    words = [key for key in ("wording", "date") if data.get(key) is not None]
-    return {**_only(data, "source", "thinking", *words), "rollout": rollout}
+        rollout = _only(rollout, "engine", "sequences", "compile", "precision")
+        rollout = without_added_later("rollout", rollout)
+    thinking = _thinking(data, *roles)
+    return {"source": data["source"], "thinking": thinking, **prompts, "rollout": rollout}
 
 
 def _data(study: Study, *_: Any) -> Settings:
-    data = _without(study.section("data"), "thinking", "wording", "date", "purpose")
-    # null and 1 are the problems of folders made before there was a choice, and keep them.
-    return _without(data, "conflict") if data["conflict"] in (None, 1.0) else data
+    return _without(_section(study, "data"), "thinking", "wording", "date", "purpose")
 
 
 def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
     section = study.section("base", model)
-    if folder := study.shipped_base(model, draw):
-        files = pinned_files(folder)
-    elif section["source"] == "released" and (folder := section["checkpoint"].get("folder")):
-        files = hashes_of_checkpoint(Path(folder))
-    else:
-        return section
-    # The files say what the model is. How it was made, `pretraining`, is not read.
+    folder = study.shipped_base(model, draw)
+    if folder:
+        return _base_of_files(folder, pinned_files(folder))
+    if section["source"] == "released":
+        folder = section["checkpoint"].get("folder")
+        if folder:
+            return _base_of_files(folder, hashes_of_checkpoint(Path(folder)))
+    return section
+
+
+def _base_of_files(folder: str, files: Settings) -> Settings:
+    """A base model from a folder: its files say what it is. How it was made is not read."""
     return {"source": "released", "checkpoint": {"folder": folder, "files": files}}
 
 
 def _pool(study: Study, model: str, *_: Any) -> Settings:
-    pool = _without(study.section("pool", model), "least_share")  # says what runs, not what it is
-    if pool["solutions"] == "rollouts":  # that of folders made before there was a choice
-        pool = _without(pool, "solutions")
+    pool = _section(study, "pool", model)
+    pool = _without(pool, "least_share")  # says what runs, not what it is
     return {**pool, **sampling_settings(study, model, "student")}
 
 
 def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
     """The training; not the snapshots, because to look at a run changes nothing of it."""
     training = _without(study.training(model, variant), "snapshots")
-    # Those of folders made before there was a choice.
-    usual = {"storage": "float32", "lora": None}
-    training = {k: v for k, v in training.items() if k not in usual or v != usual[k]}
-    optimiser = training["optimiser"]
-    if optimiser["rule"] != "kfac":  # its numbers are not read, so they must not cause a rerun
-        training["optimiser"] = {"rule": optimiser["rule"], "inner": None, "kfac": None}
-    elif optimiser["kfac"].get("least_share") == 1.0:  # as where it is left out
-        training["optimiser"] = {**optimiser, "kfac": _without(optimiser["kfac"], "least_share")}
+    training = without_added_later("training", training)
+    rule = training["optimiser"]["rule"]
+    if rule != "kfac":  # K-FAC's numbers are not read, so they must not cause a rerun
+        training["optimiser"] = {"rule": rule, "inner": None, "kfac": None}
     sampling = sampling_settings(study, model, "student", "teacher")
     if sampling["rollout"]["engine"] != "vllm":  # transformers samples the live student
         sampling["rollout"] = _without(sampling["rollout"], "precision")
@@ -123,16 +126,23 @@ def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
 
 
 def _evaluate(study: Study, model: str, *_: Any) -> Settings:
-    section = _without(study.section("evaluation", model), "pass_k")
+    section = _without(_section(study, "evaluation", model), "pass_k")
     return {**section, **sampling_settings(study, model, "evaluation")}
 
 
 def _states(study: Study, model: str, *_: Any) -> Settings:
     """The recipe that all variants share: the states are pi_0's, and no variant's."""
-    recipe = study.section("training", model)
-    keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
+    seed = _only(_section(study, "pool", model), "seed")
     sampling = sampling_settings(study, model, "student", "teacher")
-    return {**_only(study.section("pool", model), "seed"), **sampling, **_only(recipe, *keys)}
+    recipe = _section(study, "training", model)
+    keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
+    return {**seed, **sampling, **_only(recipe, *keys)}
+
+
+def _shown_data(study: Study) -> Settings:
+    """The section `data` for people: with every key."""
+    data = study.section("data")
+    return {**data, "thinking": _thinking(data)}
 
 
 def _runs(study: Study, methods: Iterable[str]) -> Settings:
@@ -146,10 +156,9 @@ def _claims(study: Study, *_: Any) -> Settings:
         **_only(training, "problems", "response_tokens", "top_k"),
         **_only(training["optimiser"]["kfac"], "blocks", "subsample"),
     }
-    # The ledgers that the repository ships were judged before a study said that it is meant for it.
-    no_verdicts = {} if study.overlay.verdicts else {"verdicts": False}
+    verdicts = without_added_later("study", {"verdicts": study.overlay.verdicts})
     return {
-        **no_verdicts,
+        **verdicts,
         "kind": study.overlay.kind,
         "models": models,
         "privilege": sweep_points(study, "privilege"),
@@ -173,7 +182,7 @@ def configuration(study: Study, *_: Any) -> Settings:
         for model in study.models
     }
     head = {"study": study.name, **_runs(study, study.methods), "draws": study.draws}
-    return {**head, "data": _data_with_thinking(study.section("data")), "runs": per_model}
+    return {**head, "data": _shown_data(study), "runs": per_model}
 
 
 def _front_page(study: Study, *_: Any) -> Settings:
@@ -197,8 +206,8 @@ def _output_value(name: str, study: Study, spec: OutputSpec) -> Any:
     for key in name.split("."):
         if not isinstance(value, dict) or key not in value:
             raise ValueError(
-                f"{spec.title!r} asks for the setting {name!r}, which there is not.\nHint: allowed"
-                f" are {', '.join(OUTPUT_SETTINGS)}, and keys of the protocol, as"
+                f"{spec.title!r} asks for an unknown setting {name!r}.\nHint: allowed are"
+                f" {', '.join(OUTPUT_SETTINGS)}, and keys of the protocol, as"
                 " protocol.training.top_k."
             )
         value = value[key]
@@ -214,15 +223,18 @@ def _hyperparameters(study: Study, _: OutputSpec) -> Settings:
     """All settings but those of the base models, which the paper takes as they are."""
     models: Settings = {}
     for model in study.models:
-        models[model] = {name: study.section(name, model) for name in ("pool", "evaluation")}
-        trainings = models[model]["training"] = {}
+        trainings: Settings = {}
         for name in study.trained:
-            if name not in study.candidates:
-                trainings[name] = study.training(model, name)
-                if (rule := trainings[name]["optimiser"]["rule"]) != "kfac":
-                    trainings[name]["optimiser"] = {"rule": rule}
-    data = _data_with_thinking(study.section("data"))
-    return {"runs": len(study.seeds), "data": data, "models": models}
+            if name in study.candidates:
+                continue
+            training = study.training(model, name)
+            rule = training["optimiser"]["rule"]
+            if rule != "kfac":
+                training["optimiser"] = {"rule": rule}
+            trainings[name] = training
+        sections = {name: study.section(name, model) for name in ("pool", "evaluation")}
+        models[model] = {**sections, "training": trainings}
+    return {"runs": len(study.seeds), "data": _shown_data(study), "models": models}
 
 
 def _learning_rates(study: Study, *_: Any) -> dict[str, dict[str, float]]:
