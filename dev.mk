@@ -66,9 +66,9 @@ base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_mod
 base_models/%/recipe.json: | .venv/installed
 	$(GEOSD) base-model --model $(firstword $(subst /, ,$*)) --draw $(notdir $*)
 
-select-rates: .venv/installed  ## write the rates that STUDY_selection chose into selected/STUDY.yaml
+select-rates: .venv/installed  ## print the rates that STUDY_selection chose, to be pasted into params.yaml
 	@$(GEOSD) select-rates --study $(STUDY)_selection \
-	  --scores results/$(STUDY)_selection/analyse/scores.csv --out selected/$(STUDY).yaml
+	  --scores results/$(STUDY)_selection/analyse/scores.csv
 
 results: .venv/installed  ## write docs/results.md, docs/results/ and docs/metrics anew from the studies that are shipped
 	@$(GEOSD) results-page

@@ -31,7 +31,6 @@ def project(root, tmp_path, monkeypatch, ship):
         folders.append(tmp_path / f"made/{draw}")
         save_model(cast_parameters(model, torch.bfloat16), tokenizer, folders[-1])
     shutil.copy(root / "params.yaml", tmp_path)
-    shutil.copytree(root / "selected", tmp_path / "selected")
     ship(tmp_path, folders)
     monkeypatch.chdir(tmp_path)
     return tmp_path

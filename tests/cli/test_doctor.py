@@ -33,7 +33,7 @@ def machine(root, tmp_path, monkeypatch):
         (tmp_path / "data/raw" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data/raw" / name).touch()
 
-    for name in ("base_models", "selected", "profiles"):  # params.yaml names files in two
+    for name in ("base_models", "profiles"):  # params.yaml names files in one
         (tmp_path / name).symlink_to(root / name)
 
     def run(study="paper", models=(MODEL,), **more):
@@ -55,7 +55,6 @@ def machine(root, tmp_path, monkeypatch):
 def short_context(root, tmp_path, monkeypatch):
     """The folder of a mini-qwen3 of another context, or of one that nobody knows."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "selected").symlink_to(root / "selected")
     shipped = tmp_path / "base_models"
     shipped.mkdir()
     for each in (root / "base_models").iterdir():

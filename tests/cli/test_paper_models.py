@@ -95,7 +95,7 @@ def problems(shared_data, root, tmp_path_factory):
     }
     study["evaluation"] = {"samples": 2, "pass_k": [1, 2], "response_tokens": 6}
     two_methods = {**copy.deepcopy(study), "methods": ["pi_0", "geosd"]}
-    del two_methods["training"]["learning_rate"]  # quick has a selected one
+    del two_methods["training"]["learning_rate"]  # quick's variants have their own
     # The others would be checked again by each of 105 steps, at half a second each.
     values["studies"] = {"quick": values["studies"]["quick"]}
     values["studies"] |= {"narrow": {**study, "models": list(TRAINED_BY)}}

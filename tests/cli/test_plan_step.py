@@ -72,7 +72,7 @@ def test_the_plan_of_a_model_says_what_it_holds_and_what_its_jobs_cost(capsys, r
 @pytest.fixture
 def planned(root, tmp_path, monkeypatch):
     """The plan of a study, from a made-up dry run in a folder without results."""
-    for name in ("selected", "base_models", "profiles"):
+    for name in ("base_models", "profiles"):
         (tmp_path / name).symlink_to(root / name)
     monkeypatch.chdir(tmp_path)
 

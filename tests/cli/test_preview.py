@@ -41,8 +41,7 @@ def study(root, tmp_path, monkeypatch):
         "evaluation": {"samples": 1, "pass_k": [1], "response_tokens": 16},
     }
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     resolved = resolve(load(tmp_path / "params.yaml"), "quick")

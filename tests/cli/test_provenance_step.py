@@ -28,8 +28,7 @@ JOBS = {
 def results(root, tmp_path, monkeypatch):
     """Eight results of study quick, made with today's settings and code; and its index."""
     monkeypatch.chdir(tmp_path)
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     study = resolve(load(root / "params.yaml"), "quick")
     folders = RunFolders(study)
     places = {
@@ -105,7 +104,6 @@ def test_results_that_belong_to_other_studies_alone_are_not_judged(results, root
 
 def test_a_study_without_results_says_how_to_get_them(root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     with pytest.raises(SystemExit, match="no results with a manifest.*\nHint: .*\n? *.*restore"):
         main("quick", params=root / "params.yaml")

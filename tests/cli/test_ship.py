@@ -72,8 +72,7 @@ def shipped(tmp_path_factory) -> Path:
     params = results / "params.yaml"  # with verdicts, so that the pages have something to show
     text = (ROOT / "params.yaml").read_text()
     params.write_text(text.replace("\n  quick:\n", "\n  quick:\n    verdicts: true\n"))
-    for name in ("selected", "base_models"):
-        (results / name).symlink_to(ROOT / name)
+    (results / "base_models").symlink_to(ROOT / "base_models")
     ship.main("quick", tuple(files), figures, params, pipeline=results / "none")
     return figures / "quick"
 
@@ -346,8 +345,7 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
     tmp_path, monkeypatch, no_png
 ):
     monkeypatch.chdir(tmp_path)
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "base_models").symlink_to(ROOT / "base_models")
     folders, params = RunFolders(STUDY), ROOT / "params.yaml"
     with pytest.raises(ValueError, match=r"(?s)study quick is not finished.*Hint: make run"):
         _as_shipped("quick", folders, params, tmp_path / "home")

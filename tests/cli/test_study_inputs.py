@@ -32,7 +32,7 @@ TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }} {{ eos_token }}
 @pytest.fixture
 def study(root, tmp_path, monkeypatch):
     """A study of 30 problems on a copy of mini-qwen3 with a chat template, to be spoilt."""
-    for name in ("selected", "base_models", "profiles", "envs"):
+    for name in ("base_models", "profiles", "envs"):
         (tmp_path / name).symlink_to(root / name)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(root / "base_models/mini-qwen3/0", "models/small-chat")

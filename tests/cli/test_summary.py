@@ -70,8 +70,7 @@ def params(root, folder, **changes):
     values = yaml.safe_load((root / "params.yaml").read_text())
     values["studies"]["quick"] |= changes
     (folder / "params.yaml").write_text(yaml.safe_dump(values))
-    for name in ("selected", "base_models"):
-        (folder / name).symlink_to(root / name)
+    (folder / "base_models").symlink_to(root / "base_models")
     return folder / "params.yaml"
 
 

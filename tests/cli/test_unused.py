@@ -7,8 +7,7 @@ from geosd.config.run_folders import RunFolders
 
 def test_results_of_settings_that_no_study_has_are_listed(root, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     study = resolve(load(root / "params.yaml"), "miniature_stepsize")
     folders = RunFolders(study)
     left = "results/train/mini-qwen3/geosd-0123456789/0", "results/base/mini-qwen3-0123456789"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def edited(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Go to a copy of params.yaml and its selected rates with texts replaced; each stands once."""
+    """Go to a copy of params.yaml with texts replaced; each stands once."""
     (tmp_path / "base_models").symlink_to(root / "base_models")
 
     def copy(*changes: tuple[str, str]) -> Path:
@@ -20,7 +19,6 @@ def edited(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calla
             assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in params.yaml"
             text = text.replace(old, new)
         (tmp_path / "params.yaml").write_text(text)
-        shutil.copytree(root / "selected", tmp_path / "selected", dirs_exist_ok=True)
         monkeypatch.chdir(tmp_path)
         return tmp_path / "params.yaml"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +26,6 @@ def project(root, tmp_path, monkeypatch, ship) -> Path:
     values = yaml.safe_load((root / "params.yaml").read_text())
     values["studies"] = {"quick": values["studies"]["quick"]}  # to check one is faster
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
-    shutil.copytree(root / "selected", tmp_path / "selected")
     ship(tmp_path, methods=["pi_0", "fwdkl", "geosd"])
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -285,36 +285,6 @@ def test_a_key_of_its_own_may_stand_beside_a_merged_one(root, edited):
     assert selection.grid["revkl"] == {"learning_rate": [3e-6]}
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (
-            "root: secret-4711\n",
-            "is no file of rates: it lacks study, scores_sha256, rule, learning_rate.",
-        ),
-        (
-            "study: secret-4711\nrule: x\nroot: 1\n",
-            "is no file of rates: it lacks scores_sha256, learning_rate.",
-        ),
-        ("secret-4711:x:0:0\nroot:/bin/sh\n", "is no file of rates"),
-        ("a: [secret-4711\n", "is no file of rates that can be read"),
-        ("secret-4711: 1\nsecret-4711: 2\n", "is no file of rates that can be read, line 2"),
-        ("secret-4711", "is no file of rates"),
-        ("- secret-4711\n", "is no file of rates"),
-        ("\0\1secret-4711", "is no file of rates that can be read"),
-    ],
-)
-def test_of_another_file_than_selected_rates_the_path_alone_is_named(edited, content, said):
-    params = edited(("selected_rates: selected/quick.yaml", "selected_rates: selected/other"))
-    (params.parent / "selected/other").write_text(content)
-    with pytest.raises(ConfigError) as error:
-        load(params)
-    message = str(error.value)
-    assert f"studies.quick.selected_rates: selected/other {said}" in message
-    assert "4711" not in message and "root" not in message
-    assert message.splitlines()[-1].startswith("Hint: ")
-
-
 ABOUT = "about: Minutes on a laptop."
 
 

@@ -127,6 +127,7 @@ def test_a_study_beats_its_models_and_a_variant_its_study(edited):
                 ("      steps: 100\n", "      steps: 100\n      warmup: 7\n"),
                 ("objective: {name: revkl}", "objective: {name: revkl}\n      chunk: 128"),
                 ("    kind: main\n    models: [mini-qwen3]", OWN),
+                (f"{REVKL}}}}}\n      grpo", f"{REVKL}, warmup: 5}}}}\n      grpo"),
             )
         ),
         "quick",
@@ -140,9 +141,9 @@ def test_a_study_beats_its_models_and_a_variant_its_study(edited):
     assert {**candidate, "warmup": 5} == revkl, "and a candidate of a grid that entry"
 
 
+REVKL = "      revkl: {training: {learning_rate: 3.0e-5"
 OWN = """    kind: main
     grid: {revkl: {warmup: [6]}}
-    variants: {revkl: {training: {warmup: 5}}}
     models: [mini-qwen3]"""
 
 

@@ -35,8 +35,7 @@ def few(root) -> Values:
 @pytest.fixture
 def loaded(root, few, tmp_path, monkeypatch) -> Callable[..., str]:
     """What is said of the file after changes of its values; empty where it is right."""
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     monkeypatch.chdir(tmp_path)
 
     def message(*changes: tuple[tuple[str | int, ...], Any]) -> str:
@@ -218,7 +217,6 @@ def test_one_process_has_one_device(loaded):
         ("models", "mini-qwen3", "base", "pretraining", "architecture"),
         ("protocol", "data", "raw"),
         ("studies", "quick", "about"),
-        ("studies", "quick", "selected_rates"),
     ],
     ids=lambda path: path[-1],
 )
@@ -274,7 +272,6 @@ WRONG_KINDS = [[0.5], [None], [[1]], {"a": 1}, {}, [], {"name": [1]}]
         ("models", "mini-qwen3", "base", "source"),
         ("models", "mini-qwen3", "base", "pretraining", "architecture"),
         ("studies", "quick", "kind"),
-        ("studies", "quick", "selected_rates"),
         ("study",),
     ],
     ids=".".join,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 
@@ -56,10 +55,9 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
     assert changed(study, edited((old, new))) == expected
 
 
-def test_a_selected_rate_changes_the_training_of_its_variant_only(study, edited):
-    params = edited()
-    rates = params.parent / "selected/quick.yaml"
-    rates.write_text(re.sub("revkl: .*", "revkl: 7.0e-6", rates.read_text()))
+def test_the_rate_of_a_variant_changes_the_training_of_that_variant_only(study, edited):
+    revkl = "      revkl: {{training: {{learning_rate: {}}}}}\n      grpo"
+    params = edited((revkl.format("3.0e-5"), revkl.format("7.0e-6")))
     specs = output_specs().items()
     named = {(name, None) for name, spec in specs if "learning_rates" in spec.settings}
     shown = {("configuration", None), (TABLE, None)} | named
@@ -144,7 +142,8 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
     quick = study.params.studies["quick"]
     assert protocol.optimiser.rule == "adamw" and geosd["optimiser"]["rule"] == "kfac"
     assert protocol.steps == 625 and geosd["steps"] == quick.training.steps
-    assert geosd["learning_rate"] == study.params.selected("quick").learning_rate["geosd"]
+    assert geosd["learning_rate"] == quick.variants["geosd"].training.learning_rate
+    assert geosd["learning_rate"] != protocol.learning_rate
     assert geosd["betas"] == [0.9, 0.95]
     assert geosd["objective"]["drift_penalty"] == 1.0
 

@@ -1,21 +1,25 @@
-"""What a selection chose reaches the studies that name its file, and nothing else changes."""
+"""The rates that a selection chooses are printed as a study has them, and params.yaml has those."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
 from geosd.cli import select_rates
+from geosd.cli.select_rates import variants_block
 from geosd.config import ConfigError, load, resolve
 from geosd.config.sweeps import swept_values
+from geosd.reporting.method_style import method
+from geosd.scores.rate_selection import best_common_rate
 from geosd.scores.tidy import COLUMNS
 
 MODEL = "mini-qwen3"
-
-
 MODELS = ("mini-qwen3", "mini-olmo3", "mini-llama")
 CHOSEN = {  # the rate that validation is best at, where it is not the smallest
     ("mini-qwen3", "geosd"): 3e-4,
@@ -23,12 +27,7 @@ CHOSEN = {  # the rate that validation is best at, where it is not the smallest
     ("mini-llama", "geosd"): 3e-5,
     ("mini-olmo3", "fwdkl"): 3e-5,
 }
-
-
-TAKERS = [  # studies that are to take what was selected
-    (f"    about: {about}", f"    selected_rates: *selected_rates\n    about: {about}")
-    for about in ("What each part of GeoSD does, on one", "GeoSD on five sizes of")
-]
+PAGE = "docs/selected_rates.md"
 
 
 def scores(study) -> pd.DataFrame:
@@ -49,22 +48,76 @@ def scores(study) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
 
 
-def write(params, selection="miniature_selection", file="selected/miniature.yaml") -> None:
-    table = params.parent / "scores.csv"
-    scores(resolve(load(params), selection)).to_csv(table, index=False)
-    select_rates.main(selection, table, params.parent / file, params)
+def rate(study, model, variant) -> float:
+    return study.training(model, variant)["learning_rate"]
 
 
 @pytest.fixture
-def selected(edited):
-    """A params.yaml whose ablation and ladder take what its selection chose, `CHOSEN`; the file."""
-    params = edited(*TAKERS)
-    write(params)
-    return params, params.parent / "selected/miniature.yaml"
+def own(root, tmp_path, monkeypatch):
+    """Load params.yaml with study `own`, which extends quick, or with `more` studies too."""
+    (tmp_path / "base_models").symlink_to(root / "base_models")
+    monkeypatch.chdir(tmp_path)
+    values = yaml.safe_load((root / "params.yaml").read_text())
+    values["studies"] = {"quick": values["studies"]["quick"]}
+
+    def loaded(changes, **more):
+        head = {"extends": "quick", "about": "A study.", "kind": "main"}
+        studies = {name: head | keys for name, keys in {"own": changes, **more}.items()}
+        text = yaml.safe_dump(values | {"studies": values["studies"] | studies})
+        Path("params.yaml").write_text(text)
+        return load("params.yaml")
+
+    return loaded
 
 
-def rate(study, model, variant) -> float:
-    return study.training(model, variant)["learning_rate"]
+def shipped_scores(root: Path, study: str) -> tuple[pd.DataFrame, str]:
+    """The scores of a shipped selection, and the SHA-256 of their file as it was made."""
+    (packed,) = (root / "figures" / study / "source").glob("scores.csv*")
+    table = pd.read_csv(packed, keep_default_na=False)
+    content = packed.read_bytes()
+    if packed.suffix == ".gz":
+        content = gzip.decompress(content)
+    return table, hashlib.sha256(content).hexdigest()
+
+
+def test_the_rates_of_params_are_those_that_the_shipped_scores_choose(root):
+    selection = "miniature_selection"
+    table, sha256 = shipped_scores(root, selection)
+    block = variants_block(resolve(load(root / "params.yaml"), selection), table, sha256)
+    _, _, lines = block.partition("    variants:\n")
+    text = (root / "params.yaml").read_text()
+    assert text.count(lines) == 1, f"params.yaml lacks what is selected:\n{lines}"
+
+
+def test_the_rates_of_quick_are_those_of_the_table_of_its_selection(root):
+    """Its scores are not shipped; the page has the table that was made of them."""
+    text = (root / PAGE).read_text()
+    rows = re.findall(r"^\| (\S+) learning_rate_(\S+) +\|.*\| +selected \|$", text, re.M)
+    quick = resolve(load(root / "params.yaml"), "quick")
+    rates = {method(name).label: rate(quick, MODEL, name) for name in quick.trained}
+    assert {label: float(value) for label, value in rows} == rates
+    assert len(rows) == 4
+
+
+def test_the_one_rate_of_the_miniature_is_the_best_for_all_its_methods(root):
+    params = load(root / "params.yaml")
+    table, _ = shipped_scores(root, "miniature_selection")
+    swept = swept_values(resolve(params, "miniature_selection"), "learning_rate")
+    del swept["geosd_plain"]  # GeoSD once more
+    one_rate = best_common_rate(table, swept)
+    for name in ("miniature", "miniature_transfer_100_one_rate"):
+        study = resolve(params, name)
+        assert {rate(study, m, v) for m in study.models for v in study.trained} == {one_rate}
+
+
+def test_the_parts_of_geosd_are_marked_at_its_own_rate(root):
+    params = load(root / "params.yaml")
+    of_geosd = rate(resolve(params, "miniature_transfer_100"), MODEL, "geosd")
+    for name in ("miniature_parts_100", "miniature_parts_0"):
+        study = resolve(params, name)
+        variants = {variant for variant, _ in study.candidates.values()}
+        assert len(variants) == 3
+        assert {rate(study, MODEL, variant) for variant in variants} == {of_geosd}
 
 
 def test_the_sweep_of_a_rate_leaves_out_candidates_that_differ_in_more(root):
@@ -77,173 +130,132 @@ def test_the_sweep_of_a_rate_leaves_out_candidates_that_differ_in_more(root):
     assert swept_values(own, "learning_rate") == {}
 
 
-def test_each_model_takes_its_own_rates(selected):
-    study = resolve(load(selected[0]), "miniature_rates")
+def test_where_models_differ_each_has_its_rate_and_the_study_trains_with_it(root, own):
+    study = resolve(load(root / "params.yaml"), "miniature_selection")
+    block = variants_block(study, scores(study), "f" * 64)
+    lines = block.splitlines()
+    assert lines[:4] == [
+        "    variants:",
+        "      # Chosen by miniature_selection; SHA-256 of its scores.csv:",
+        f"      # {'f' * 64}",
+        # One rate is best twice, two are best once, by as much; all other runs lose by their rate.
+        "      # One rate for all methods would be 3.0e-5.",
+    ]
+    assert "      sft: {training: {learning_rate: 1.0e-6}}" in lines
+    at = lines.index("      fwdkl:")
+    assert lines[at + 1 : at + 5] == [
+        "        training_by_model:",
+        "          mini-qwen3: {learning_rate: 1.0e-6}",
+        "          mini-olmo3: {learning_rate: 3.0e-5}",
+        "          mini-llama: {learning_rate: 1.0e-6}",
+    ]
+    taking = resolve(own({"models": list(MODELS), **yaml.safe_load(block)}), "own")
     for model in MODELS:
         for variant in ("geosd", "fwdkl"):
-            assert rate(study, model, variant) == CHOSEN.get((model, variant), 1e-6)
+            assert rate(taking, model, variant) == CHOSEN.get((model, variant), 1e-6)
 
 
-def test_an_ablation_takes_its_methods_rate_on_each_model(selected):
-    params = load(selected[0])
-    study = resolve(params, "miniature_ablation")
-    assert rate(study, "mini-qwen3", "geosd_no_prox") == 3e-4
-    assert rate(study, "mini-olmo3", "geosd_no_prox") == 1e-4
-    assert rate(study, "mini-olmo3", "geosd_plain") == 1e-6, "it has a rate of its own"
+def test_a_selection_on_one_model_has_one_rate_for_each_method(root, tmp_path, capsys):
+    study = resolve(load(root / "params.yaml"), "quick_selection")
+    scores(study).to_csv(tmp_path / "scores.csv", index=False)
+    select_rates.main("quick_selection", tmp_path / "scores.csv", root / "params.yaml")
+    printed = capsys.readouterr().out
+    assert hashlib.sha256((tmp_path / "scores.csv").read_bytes()).hexdigest() in printed
+    variants = yaml.safe_load(printed)["variants"]
+    rates = {name: entry["training"]["learning_rate"] for name, entry in variants.items()}
+    assert rates == {"fwdkl": 3e-7, "revkl": 3e-7, "grpo": 3e-7, "geosd": 3e-4}
 
 
-def test_a_model_without_an_entry_takes_that_of_the_model_it_extends(selected):
-    ladder = resolve(load(selected[0]), "miniature_ladder")
-    assert {rate(ladder, model, "geosd") for model in ladder.models} == {3e-4}
+def test_a_study_without_a_grid_of_rates_selects_nothing(root, tmp_path, capsys):
+    params = root / "params.yaml"
+    scores(resolve(load(params), "quick_selection")).to_csv(tmp_path / "scores.csv", index=False)
+    message = "(?s)quick.grid: no variant has a grid of learning_r.*Hint: "
+    with pytest.raises(ConfigError, match=message):
+        select_rates.main("quick", tmp_path / "scores.csv", params)
+    assert not capsys.readouterr().out
 
 
-def test_a_model_with_no_rates_at_all_is_a_mistake_of_its_study(edited):
-    params = edited(("  mini-llama:\n    extends: mini-qwen3\n", "  mini-llama:\n"))
-    file = params.parent / "selected/miniature.yaml"
-    file.write_text(
-        "study: miniature_selection\nscores_sha256: null\nrule: any\n"
-        "learning_rate:\n  mini-qwen3: {geosd: 1.0e-5}\n  mini-olmo3: {geosd: 1.0e-5}\n"
-    )
-    with pytest.raises(ConfigError) as error:
-        load(params)
-    expected = (
-        "selected/miniature.yaml has no rates of mini-llama or a model that it extends, only of"
-    )
-    expected += " mini-qwen3, mini-olmo3; add it to the models of miniature_selection first."
-    assert f"studies.miniature.models: {expected}" in str(error.value)
-    assert "miniature_selection.models:" not in str(error.value), "which is to be run for them"
-
-
-def test_one_rate_for_each_method_serves_all_models_of_a_study(root):
-    study = resolve(load(root / "params.yaml"), "quick")
-    assert study.selected_rate("mini-llama", "geosd") == study.selected_rate(MODEL, "geosd")
-    assert study.selected_rate(MODEL, "geosd_jsd") == rate(study, MODEL, "geosd")
-    assert study.selected_rate(MODEL, "sft") is None
-
-
-def test_a_selection_on_one_model_writes_one_rate_for_each_method(edited):
-    params = edited()
-    write(params, "quick_selection", "selected/quick.yaml")
-    written = yaml.safe_load((params.parent / "selected/quick.yaml").read_text())
-    assert written["learning_rate"] == {"fwdkl": 3e-7, "revkl": 3e-7, "grpo": 3e-7, "geosd": 3e-4}
-    assert rate(resolve(load(params), "quick"), MODEL, "geosd") == 3e-4
-
-
-def test_a_study_without_a_grid_of_rates_selects_nothing(edited):
-    params = edited()
-    write(params)
-    with pytest.raises(
-        ConfigError, match="(?s)quick.grid: no variant has a grid of learning_r.*Hi"
-    ):
-        select_rates.main("quick", params.parent / "scores.csv", params.parent / "no.yaml", params)
-    assert not (params.parent / "no.yaml").exists()
-
-
-def test_a_study_of_another_selection_keeps_its_rates(selected, root):
-    before, after = (resolve(load(path), "quick") for path in (root / "params.yaml", selected[0]))
-    for variant in before.trained:
-        assert after.training(MODEL, variant) == before.training(MODEL, variant)
-
-
-def test_the_file_says_where_its_rates_come_from(selected):
-    params, file = selected
-    written = yaml.safe_load(file.read_text())
-    assert written["study"] == "miniature_selection"
-    hashed = hashlib.sha256((params.parent / "scores.csv").read_bytes()).hexdigest()
-    assert written["scores_sha256"] == hashed
-    assert "one standard error" in written["rule"]
-    # One rate is best twice, two are best once, by as much; all other runs lose by their rate.
-    assert written["one_rate"] == 3e-5
-    study = resolve(load(params), "miniature_rates")
-    swept = {variant for variant, _ in study.candidates.values()}
-    assert all(rates.keys() == swept for rates in written["learning_rate"].values())
-
-
-def test_writing_a_second_time_changes_nothing(selected):
-    params, file = selected
-    before = file.read_text()
-    write(params)
-    assert file.read_text() == before
-
-
-def test_the_studys_own_entry_beats_a_selected_rate(edited):
-    own = "      fwdkl: {training: {snapshots: [10, 20, 40, 80, 120, 160]}}"
-    own = (own, own.replace("{snapshots", "{learning_rate: 7.0e-6, snapshots"))
-    ablation = edited(own, *TAKERS)
-    write(ablation)
-    study = resolve(load(ablation), "miniature_ablation")
-    assert rate(study, MODEL, "fwdkl") == 7e-6
-    assert rate(study, MODEL, "geosd") == 3e-4
-
-
-def test_a_missing_file_of_rates_is_named_with_what_writes_it(edited):
-    params = edited(("selected/quick.yaml", "selected/quik.yaml"))
-    with pytest.raises(ConfigError, match=r"(?s)quik.yaml does not exist.*Hint: .*`make s"):
-        load(params)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("fwdkl: ", "fwdkl: -1.0", "learning_rate.fwdkl: -1.0 is not allowed: input should"),
-        (
-            "fwdkl: ",
-            "fwdlk: 3.0e-05",
-            "fwdlk is no variant. Did you mean fwdkl?",
-        ),
-        ("fwdkl: ", "fwdkl: off", '"off" is not allowed'),
-        ("study: quick", "stdy: quick", "stdy: there is no such key. Did you mean study?"),
-        ("fwdkl: ", "fwdkl: {geosd: 3.0e-6}", "fwdkl is no model."),
-        (
-            "fwdkl: ",
-            "mini-llama: {geosd: -1.0}",
-            "mini-llama.geosd: -1.0 is not allowed: in",
-        ),
-        ("fwdkl: ", "mini-llama: {geosdd: 1.0}", "geosdd is no variant. Did y"),
-    ],
-)
-def test_a_wrong_file_of_rates_is_reported_with_its_line(edited, old, new, message):
-    params = edited()
-    file = params.parent / "selected/quick.yaml"
-    lines = file.read_text().splitlines()
-    line = next(i for i, text in enumerate(lines) if text.strip().startswith(old))
-    indent = lines[line].partition(old)[0]
-    lines[line] = indent + new
-    file.write_text("\n".join(lines))
-    with pytest.raises(ConfigError) as error:
-        load(params)
-    assert f"selected/quick.yaml:{line + 1}: " in str(error.value)
-    assert message in str(error.value)
-    assert str(error.value).splitlines()[-1].startswith("Hint: ")
-
-
-def test_a_method_whose_every_rate_collapses_is_named(edited, tmp_path):
-    params = edited()
-    study = resolve(load(params), "miniature_selection")
+def test_a_method_whose_every_rate_collapses_is_named(root):
+    study = resolve(load(root / "params.yaml"), "miniature_selection")
     table = scores(study)
     fallen = table["variant"].str.startswith("fwdkl")
     table.loc[fallen & (table["model"] == "mini-llama"), "value"] = 20.0
-    table.to_csv(tmp_path / "scores.csv", index=False)
     with pytest.raises(ConfigError, match="(?s)fwdkl: every rate lies within half a.*\nHint: "):
-        select_rates.main("miniature_selection", tmp_path / "scores.csv", tmp_path / "out", params)
-    assert not (tmp_path / "out").exists()
+        variants_block(study, table, "f" * 64)
 
 
-def test_a_studys_own_rate_that_the_selected_ones_hide_is_refused(edited):
-    values = yaml.safe_load(edited().read_text())
-    # Methods that all have a selected rate, whichever quick has beside them.
-    methods = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
-    own = {"extends": "quick", "about": "A rate.", "kind": "main", "methods": methods}
-    values["studies"]["own"] = own | {"training": {"learning_rate": 1e-5}}
-    path = edited()
-    path.write_text(yaml.safe_dump(values))
-    message = "own.training.learning_rate: is never read: selected/quick.yaml has a rate for every"
+BY_MODEL = {"geosd": {"training_by_model": {MODEL: {"learning_rate": 1e-5}}}}
+
+
+def test_what_differs_on_one_model_is_laid_over_what_differs_on_all(own):
+    on_all = {"optimiser": {"kfac": {"damping": 0.1}}}  # and quick's learning rate, 1e-4
+    entry = {"training": on_all, "training_by_model": {MODEL: {"learning_rate": 2e-5}}}
+    study = resolve(own({"variants": {"geosd": entry}}), "own")
+    training = study.training(MODEL, "geosd")
+    assert (training["learning_rate"], training["optimiser"]["kfac"]["damping"]) == (2e-5, 0.1)
+    assert training["optimiser"]["rule"] == "kfac", "the variant's own"
+
+
+def test_an_objectives_key_may_differ_on_one_model_too(own):
+    drift = {"training_by_model": {MODEL: {"objective": {"drift_penalty": 3.0}}}}
+    study = resolve(own({"variants": {"geosd": drift}}), "own")
+    objective = study.training(MODEL, "geosd")["objective"]
+    assert (objective["name"], objective["drift_penalty"]) == ("geosd", 3.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"models": [MODEL, "mini-llama"], "variants": BY_MODEL},
+            "own.variants.geosd.training_by_model: has no entry for mini-llama; every model of",
+        ),
+        (
+            {"variants": {"geosd": {"training_by_model": {MODEL: {}, "mini-quen3": {}}}}},
+            "training_by_model.mini-quen3: mini-quen3 is no model. Did you mean mini-qwen3",
+        ),
+        (
+            {"variants": {"geosd": {"training_by_model": {MODEL: {"learning_rate": -1.0}}}}},
+            "own.variants.geosd.training_by_model.mini-qwen3.learning_rate: -1.0 is not allowed",
+        ),
+        (
+            {"variants": {"sft": {}}},
+            "own.variants.sft: {} is not allowed: it needs training or training_by_model",
+        ),
+    ],
+)
+def test_a_wrong_entry_of_a_study_is_named_with_what_is_allowed(own, changes, said):
+    with pytest.raises(ConfigError) as error:
+        own(changes)
+    assert said in str(error.value)
+    assert str(error.value).splitlines()[-1].startswith("Hint: ")
+
+
+def test_a_rate_of_a_study_that_its_variants_hide_is_refused(own):
+    slow = {"training": {"learning_rate": 1e-5}}
+    message = "own.training.learning_rate: is never read: the study's `variants` have it for every"
     with pytest.raises(ConfigError, match=message):
-        load(path)
-    values["studies"]["own"]["selected_rates"] = None
-    path.write_text(yaml.safe_dump(values))
-    assert resolve(load(path), "own").training(MODEL, "geosd")["learning_rate"] == 1e-5
-    child = own | {"extends": "own", "selected_rates": "selected/quick.yaml"}
-    values["studies"]["child"] = child
-    path.write_text(yaml.safe_dump(values))
-    assert resolve(load(path), "child").training(MODEL, "geosd")["learning_rate"] == 1e-4
+        own(slow)
+    free = own(slow | {"variants": None})
+    assert rate(resolve(free, "own"), MODEL, "geosd") == 1e-5
+    # A method without an entry reads it.
+    more = own(slow | {"methods": ["pi_0", "sft", "geosd"]})
+    assert rate(resolve(more, "own"), MODEL, "sft") == 1e-5
+    assert rate(resolve(more, "own"), MODEL, "geosd") == 1e-4, "quick's entry"
+
+
+def test_a_study_may_have_entries_where_the_one_that_it_extends_has_a_rate(own):
+    parent = {"training": {"learning_rate": 1e-5}, "variants": None}
+    methods = {"methods": ["pi_0", "geosd"], "variants": BY_MODEL}
+    child = {"extends": "own", **methods}
+    assert rate(resolve(own(parent, child=child), "child"), MODEL, "geosd") == 1e-5
+    assert rate(resolve(own(parent, child=child), "quick"), MODEL, "geosd") == 1e-4
+
+
+def test_a_rate_that_each_models_own_hides_is_refused(own):
+    parent = {"variants": BY_MODEL}
+    hidden = {"variants": {"geosd": {"training": {"learning_rate": 2e-5}}}}
+    place = "child.variants.geosd.training.learning_rate"
+    message = f"{place}: is never read: training_by_model has it for every model"
+    with pytest.raises(ConfigError, match=message):
+        own(parent, child={"extends": "own", **hidden})

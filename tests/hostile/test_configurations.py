@@ -285,8 +285,9 @@ def a_study_that_clashes(values, draw):
         studies["quick"]["kind"] = draw.choice(["ladder", "selection", "other"])
         return "kind"
     if change == 3:
-        studies["quick"]["selected_rates"] = draw.choice(["selected/none.yaml", ".", "a\0b"])
-        return "selected_rates"
+        by_model = draw.choice([{"mini-llama": {"steps": 3}}, {"mini-qwen": {}}, {}])
+        studies["quick"]["variants"]["geosd"]["training_by_model"] = by_model
+        return "training_by_model"
     if change == 4:
         values["models"]["mini-qwen3"]["base"]["pretraining"]["architecture"] = "mini-qwen4"
         return "architecture"
@@ -389,8 +390,7 @@ MUTATIONS = (
 @pytest.fixture
 def project(root, tmp_path, monkeypatch):
     """A folder with all that a configuration names, and none of its own."""
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

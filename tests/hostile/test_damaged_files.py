@@ -7,7 +7,9 @@ hint, and write nothing; or write the bytes that it writes of the whole study.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import json
 import os
 import random
@@ -132,8 +134,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
     folder, draw = tmp_path_factory.mktemp("study"), random.Random(SEED)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for name in ("selected", "base_models"):
-            (folder / name).symlink_to(root / name)
+        (folder / "base_models").symlink_to(root / "base_models")
         patch.setattr("geosd.cli.job.load", functools.cache(load))
         patch.setattr("geosd.cli.claims.load", functools.cache(load))
         patch.setattr("geosd.provenance.code._git", lambda *_: None)
@@ -283,14 +284,17 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             ship.redraw("shown")
             shutil.copy("figures/shown/table_main.csv", out)
 
+        def select_again(out: Path) -> None:
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                select_rates.main("rates", validated, params)
+            (out / "variants.yaml").write_text(printed.getvalue())
+
         readers: dict[str, Callable[[Path], None]] = {
             "longer run": lambda out: early_stop.main(
                 "stops", MODEL, "geosd-steps_4", 0, longer, out, params
             ),
             "raw files": lambda out: data_program.fetch(STUDY, out, params),
-            "rates/scores.csv": lambda out: select_rates.main(
-                "rates", validated, out / "rates.yaml", params
-            ),
+            "rates/scores.csv": select_again,
             "rendered scores.csv": lambda out: render.main(
                 "table_main", STUDY, out, (tables[0], tables[1]), params
             ),

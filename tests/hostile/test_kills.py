@@ -87,8 +87,6 @@ BY_HAND = (
     "python -m geosd render-family claims_all --family judged --tidy figures/small/claims.csv"
     " --out figures/judged",
     "python -m geosd family-page --family judged --figures figures/judged --out judged.md",
-    "python -m geosd select-rates --study rates --scores given/scores.csv"
-    " --out selected/rates.yaml",
     "python -m geosd redraw --study small",
     "python -m geosd ship-family --family judged",
     "python -m geosd results-page",
@@ -107,6 +105,7 @@ WRITES_NOTHING = {
     "doctor",
     "extras",
     "plan",
+    "select-rates",
     "stale",
     "summary",
     "unused",
@@ -336,7 +335,6 @@ def finished(tmp_path_factory):
         (folder / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "base_models" / MODEL, folder / "base_models" / MODEL)
     shutil.copy(ROOT / "base_models/SHA256SUMS", folder / "base_models")
-    shutil.copytree(ROOT / "selected", folder / "selected")
     params(folder)
     weights = given(folder)
     commands = planned(folder, "--config", "study=small", "--", *TARGETS)

@@ -49,7 +49,7 @@ def test_what_no_run_can_bear_is_missing(path, who):
 def test_a_program_of_dvc_says_so_and_changes_nothing(root, tmp_path, command):
     folder = tmp_path / "my {x} folder"
     folder.mkdir()
-    for name in ("workflow", "src", "selected", "base_models"):
+    for name in ("workflow", "src", "base_models"):
         (folder / name).symlink_to(root / name)
     text = (root / "params.yaml").read_text()
     (folder / "params.yaml").write_text(text)

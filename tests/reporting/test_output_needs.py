@@ -34,8 +34,7 @@ SHOWN = {  # by study quick
 @pytest.fixture
 def loaded(root, tmp_path, monkeypatch):
     """Load params.yaml with some keys of a study changed."""
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     monkeypatch.chdir(tmp_path)
     text = (root / "params.yaml").read_text()
 

@@ -28,7 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     "Snakefile",
     "params.yaml",
-    "selected",
     "base_models",
     "dvc.yaml",
     "envs",
@@ -120,10 +119,13 @@ class Workflow:
         with contextlib.chdir(self.folder):
             return RunFolders(resolve(load("params.yaml"), study))
 
-    def selected_rate(self, method: str) -> str:
-        """The line of selected/quick.yaml that holds a method's learning rate."""
-        lines = (self.folder / "selected/quick.yaml").read_text(encoding="utf-8").splitlines()
-        return next(line.strip() for line in lines if line.strip().startswith(f"{method}: "))
+    def change_rate(self, method: str, rate: str) -> None:
+        """Give another learning rate to a method in study quick's own entry for it."""
+        lines = (self.folder / "params.yaml").read_text(encoding="utf-8").splitlines()
+        begins = f"      {method}: {{training: {{learning_rate: "
+        old = next(line for line in lines if line.startswith(begins))
+        lines[lines.index(old)] = f"{begins}{rate}}}}}"
+        (self.folder / "params.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace the one occurrence of a text in a file."""

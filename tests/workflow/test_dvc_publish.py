@@ -235,7 +235,7 @@ def test_what_is_restored_in_part_is_not_made_again(clone):
 
 
 def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it(restored):
-    restored.edit("selected/quick.yaml", restored.selected_rate("geosd"), "geosd: 7.0e-6")
+    restored.change_rate("geosd", "7.0e-6")
     stage = ("dvc", "repro", "--single-item", "train@mini-qwen3-geosd-0")
     restored.call("python", "workflow/dvc/generate.py")
     restored.call(*stage)
@@ -321,9 +321,7 @@ def test_an_unfinished_study_is_not_published(clone):
 
 def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_path):
     again = "  again:\n    extends: quick\n    about: One seed more.\n    kind: main\n"
-    again += (
-        "    selected_rates: selected/quick.yaml\n    methods: [pi_0, geosd]\n    seeds: [0, 3]\n\n"
-    )
+    again += "    methods: [pi_0, geosd]\n    seeds: [0, 3]\n\n"
     restored.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
     for name in restored.outputs("again"):
         path = restored.folder / name

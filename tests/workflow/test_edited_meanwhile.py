@@ -12,7 +12,7 @@ import yaml
 
 from geosd.cli.job import Job
 from geosd.config import ConfigError, load, resolve
-from geosd.config.planned import PLAN, configuration_texts, keep, planned
+from geosd.config.planned import PLAN, configuration_text, keep, planned
 from geosd.config.run_folders import RunFolders
 
 EDITED = """
@@ -66,25 +66,20 @@ def test_jobs_after_an_edit_read_what_was_planned_and_the_edit_is_named(edited, 
 @pytest.fixture
 def project(root, tmp_path, monkeypatch):
     """A folder with a configuration of the project, as the working directory."""
-    for name in ("params.yaml", "selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
-    Path(tmp_path / "params.yaml").unlink()
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     shutil.copy(root / "params.yaml", tmp_path / "params.yaml")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_a_copy_of_the_configuration_has_every_file_of_it(project, monkeypatch):
-    params = load()
-    texts = configuration_texts(params)
-    named = {study.selected_rates for study in params.studies.values()} - {None}
-    assert set(texts) == {"params.yaml", *named}
-    folder = keep(texts)
-    assert folder == keep(dict(reversed(texts.items())))
+def test_a_copy_of_the_configuration_is_read_in_its_place(project, monkeypatch):
+    text = configuration_text()
+    folder = keep(text)
+    assert folder == keep(text) != keep(text + "# edited\n")
     monkeypatch.setenv(PLAN, str(folder))
-    for name in texts:
-        assert planned(name) == folder / name
-        assert planned(name).read_text() == texts[name]
+    (project / "params.yaml").write_text("study: none\n")
+    assert planned("params.yaml") == folder / "params.yaml"
+    assert configuration_text() == text
     assert planned(project / "params.yaml") == project / "params.yaml"
     monkeypatch.setenv(PLAN, "scratch/plans/none")
     with pytest.raises(ConfigError, match="Hint: start the run again"):
@@ -102,7 +97,7 @@ def test_a_job_refuses_to_write_under_the_address_of_another_base_model(project,
     of_base = ("base", Path("params.yaml"), "quick", "mini-qwen3")
     address = Path(RunFolders(resolve(load(), "quick")).base("mini-qwen3"))
 
-    monkeypatch.setenv(PLAN, str(keep(configuration_texts(load()))))
+    monkeypatch.setenv(PLAN, str(keep(configuration_text())))
     assert Job(*of_base, out=address).settings["checkpoint"]["folder"] == "own"
     config = project / "own/config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"rope_theta": 5000.0}))

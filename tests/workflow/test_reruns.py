@@ -126,14 +126,14 @@ def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(d
     assert accepted["before"] == read_manifest(folder)["code"]["digest"] != accepted["after"]
     done.call("python", "-m", "geosd", "stale", "--study", "quick")
     assert set(done.planned_jobs(*rules_of_outputs())) == drawn  # by `make accept` itself
-    done.edit("selected/quick.yaml", done.selected_rate("revkl"), "revkl: 7.0e-6")
+    done.change_rate("revkl", "7.0e-6")
     assert done.planned_jobs()["train"] == seeds  # other reasons stay reasons
     assert done.planned_jobs(*rules_of_outputs())["train"] == 0
 
 
 def test_a_variants_learning_rate_retrains_that_variant_only(done, root):
     seeds, _ = runs(root)
-    done.edit("selected/quick.yaml", done.selected_rate("revkl"), "revkl: 7.0e-6")
+    done.change_rate("revkl", "7.0e-6")
     assert done.planned_jobs() == {
         "train": seeds,
         "evaluate": seeds,

@@ -105,8 +105,7 @@ def test_what_make_run_installs_follows_from_the_models_of_the_study(
     own = "  own: {extends: smollm2, kind: main, about: A name of its own.}\n\n  quick_selection:\n"
     text = (root / "params.yaml").read_text(encoding="utf-8")
     (tmp_path / "params.yaml").write_text(text.replace("  quick_selection:\n", own, 1))
-    for name in ("selected", "base_models"):
-        (tmp_path / name).symlink_to(root / name)
+    (tmp_path / "base_models").symlink_to(root / "base_models")
     monkeypatch.chdir(tmp_path)
     extras.main(study, root / "envs")
     assert capsys.readouterr().out.split() == needed
@@ -183,7 +182,7 @@ def test_a_run_that_fails_on_a_full_disk_says_so_last(stand_in, monkeypatch, cap
 
 @pytest.mark.parametrize("folder", ["results", "scratch", "figures"])
 def test_a_link_to_a_disk_that_is_not_there_is_named(stand_in, root, tmp_path, monkeypatch, folder):
-    for name in ("params.yaml", "selected", "base_models"):
+    for name in ("params.yaml", "base_models"):
         (tmp_path / name).symlink_to(root / name)
     (tmp_path / folder).symlink_to("/nowhere/disk")
     with pytest.raises(FileNotFoundError, match=f"{folder} is a link to /nowhere/disk.*\nHint: "):

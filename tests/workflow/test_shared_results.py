@@ -78,7 +78,7 @@ def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
 
 def test_another_study_of_the_same_settings_has_only_its_own_results_to_make(done):
     again = "  again:\n    extends: quick\n    about: The same under another name.\n"
-    again += "    kind: main\n    selected_rates: selected/quick.yaml\n\n"
+    again += "    kind: main\n\n"
     done.edit("params.yaml", "  quick_selection:\n", f"{again}  quick_selection:\n")
     jobs = done.planned_jobs("--config", "study=again")
     assert jobs["analyse"] == jobs["runs"] == 1
@@ -100,9 +100,9 @@ def test_a_parameter_that_is_changed_back_leaves_nothing_to_do(done):
 
 def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
     text = (done.folder / "params.yaml").read_text()
-    line = "    selected_rates: selected/quick.yaml  # docs/configuration.md\n"
-    more = "    variants: {geosd: {training: {snapshots: [10, 20]}}}\n"
-    done.edit("params.yaml", line, line + more)
+    line = "      geosd: {training: {learning_rate: 1.0e-4}}\n"
+    more = "      geosd: {training: {learning_rate: 1.0e-4, snapshots: [10, 20]}}\n"
+    done.edit("params.yaml", line, more)
     assert done.planned_jobs()["train"] == 3
     for manifest in done.folder.glob("results/train/*/geosd-*/*/manifest.json"):
         manifest.write_text('{"snapshots": [10, 20]}', encoding="utf-8")

@@ -209,9 +209,8 @@ def configuration_files(study: Study | Family) -> list[str]:
     """The files beside params.yaml that decide what the stages of a study make."""
     if isinstance(study, Family):
         return []
-    rates = study.params.studies[study.name].selected_rates
     based = any(study.shipped_base(model, 0) for model in study.models)
-    return [*([rates] if rates else []), *([str(SUMS)] if based else [])]
+    return [str(SUMS)] if based else []
 
 
 def dvc_yaml(study: Study | Family, stages: Iterable[Stage], profile: str | None = None) -> str:

@@ -82,7 +82,7 @@ def read_by_jobs():
     """The files that jobs read at any time of a run, and that people may edit meanwhile."""
     raw = STUDY.section("data")["raw"]
     folders = ["workflow", "profiles", "src/geosd", *([raw] if raw else [])]
-    found = [Path("Snakefile"), *map(Path, CONFIGURATION)]
+    found = [Path("Snakefile"), Path("params.yaml")]
     found += [path for folder in folders for path in Path(folder).rglob("*.*")]
     return [path for path in found if path.is_file() and path.suffix != ".pyc"]
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from geosd.config import load
-from geosd.config.planned import PLAN, configuration_texts, keep
+from geosd.config.planned import PLAN, configuration_text, keep
 from geosd.provenance import code
 
 
@@ -16,7 +16,7 @@ report: "../report/workflow.rst"
 # As a module of another workflow: programs read from the folder that they run in. What that folder
 # has itself, as a params.yaml of its own, stays.
 HOME = Path(workflow.current_basedir.get_path_or_uri(False)).parents[1]
-for part in ("params.yaml", "selected", "base_models", "profiles", "workflow", "envs", "src"):
+for part in ("params.yaml", "base_models", "profiles", "workflow", "envs", "src"):
     if not Path(part).exists():
         Path(part).symlink_to(HOME / part)
 if not Path("workflow/scripts/launch.py").exists():
@@ -29,7 +29,7 @@ if not Path("workflow/scripts/launch.py").exists():
 if "plan" in config:
     os.environ[PLAN] = str(config["plan"])
 PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
-CONFIGURATION = configuration_texts(PARAMS)
+CONFIGURATION = configuration_text()
 config.setdefault("study", PARAMS.study)
 
 

@@ -53,8 +53,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         figures = _as_shipped(study, folders, params, home)
-        texts = [name for name in TEXTS if Path(name).is_file()]
-        files = {name: Path(name) for name in [*texts, *selected_files(loaded)]}
+        files = {name: Path(name) for name in TEXTS if Path(name).is_file()}
         files[PARAMS] = params
         files.update(_results(folders, home))
         files.update(_outputs(figures, home))
@@ -67,12 +66,6 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         }
         write_crate(out, dict(sorted(files.items())), root, _properties(folders))
     print(f"{out}: {len(files)} files, {out.stat().st_size / 1e6:.1f} MB. `geosd verify {out}`")
-
-
-def selected_files(loaded: Any) -> list[str]:
-    """The files of selected rates that a configuration names, and that reading it needs."""
-    names = (study.selected_rates for study in loaded.studies.values())
-    return sorted({name for name in names if name})
 
 
 def write_configuration(study: Study, folder: Path) -> None:

@@ -47,7 +47,7 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     check_links()
     say_why_no_commit()
     # The report and the summary are of the same configuration as the jobs.
-    with kept_configuration(params):
+    with kept_configuration():
         with alone_in_results():
             snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
         if not outputs_only:

@@ -26,7 +26,6 @@ from geosd.cli.capsule import (
     OPENS_THOUGHT,
     PARAMS,
     TEXTS,
-    selected_files,
     write_configuration,
 )
 from geosd.cli.run_manifests import manifests_of_runs
@@ -116,9 +115,8 @@ class Check:
             raise ValueError(f"{ascii(name[:60])} is no name of a study")
         self.names = names
         self.described = entities[ROOT].get("description")
-        loaded = load(Path(PARAMS))
-        self.study = resolve(loaded, name)
-        self.known = {METADATA, PARAMS, *TEXTS, *selected_files(loaded)}
+        self.study = resolve(load(Path(PARAMS)), name)
+        self.known = {METADATA, PARAMS, *TEXTS}
         self.opened = {
             name.removeprefix("#"): entity["value"]
             for name, entity in entities.items()

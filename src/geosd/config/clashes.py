@@ -6,17 +6,16 @@ sections, and between a study and its models.
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from geosd.config.errors import KeyPath, alternatives
 from geosd.config.model_sizes import ModelSize, model_size
 from geosd.config.output_needs import unmet_needs
-from geosd.config.overlays import lineage
 from geosd.config.protocol_schema import (
     ROLLOUTS,
     Data,
@@ -30,6 +29,7 @@ from geosd.config.resources_schema import TrainingResources
 from geosd.config.run_folders import SHARED
 from geosd.config.schema_base import Section, given_values
 from geosd.config.study import Study
+from geosd.dotted_keys import dotted_items
 from geosd.models.architectures import TINY_MODELS
 from geosd.models.shipped_base_models import SHIPPED, pinned_draws
 from geosd.problems.sources import get_data_source, names
@@ -64,15 +64,20 @@ Clash = tuple[KeyPath, str]
 
 def clashes(study: Study) -> Iterator[Clash]:
     """Each clash of a study: a key of the file, and what is wrong and allowed."""
-    # Outputs that have nothing to show; asked of a study whose values are right.
-    unmet = (
-        (("outputs", index), f"{name} {missing}.")
-        for index, name in enumerate(study.outputs)
-        if name in output_specs()
-        for missing in unmet_needs(study, output_specs()[name])
-    )
-    for key, message in [*_values(study)] or unmet:
-        yield key if key[:1] == ("models",) and key[1:] else ("studies", study.name, *key), message
+    found = [*_values(study)]
+    if not found:  # what an output needs is asked of a study whose values are right
+        found = [*_unmet_outputs(study)]
+    for key, message in found:
+        of_model = key[:1] == ("models",) and len(key) > 1
+        yield (key if of_model else ("studies", study.name, *key)), message
+
+
+def _unmet_outputs(study: Study) -> Iterator[Clash]:
+    """Outputs that have nothing to show."""
+    for index, name in enumerate(study.outputs):
+        if name in output_specs():
+            for missing in unmet_needs(study, output_specs()[name]):
+                yield ("outputs", index), f"{name} {missing}."
 
 
 def _values(study: Study) -> Iterator[Clash]:
@@ -86,30 +91,61 @@ def _values(study: Study) -> Iterator[Clash]:
         yield ("kind",), f"the kind is {kind} but data.purpose is {purpose}."
     for name in sorted(study.candidates.keys() & study.params.variants.keys()):
         yield ("grid",), f"a variant has the name of the candidate {name} already."
-    if (selected := study.params.selected(study.name)) and kind != "selection":
-        for model in study.models:
-            if not selected.rates_of(lineage(model, study.params.models)):
-                file, models = study.overlay.selected_rates, ", ".join(selected.learning_rate)
-                message = f"{file} has no rates of {model} or a model that it extends, only of"
-                message += f" {models}; add it to the models of {selected.study} first."
-                yield ("models",), message
-    yield from _unread_rate(study)
+    yield from _own_entries(study)
+    yield from _hidden_keys(study)
     for model in study.models:
         wrong = [*_sections(study, model), *_base(study, model)]
         yield from wrong or _trainings(study, model)
 
 
-def _unread_rate(study: Study) -> Iterator[Clash]:
-    """A learning rate of the study's own that no run reads, because selected ones go before it."""
-    rate = given_values(study.overlay.training).get("learning_rate")
+def _own_entries(study: Study) -> Iterator[Clash]:
+    """Entries of the study for variants: models that lack keys, and keys that hide others."""
     parent = study.params.studies.get(study.overlay.extends or "")
-    if rate is None or (parent and given_values(parent.training).get("learning_rate") == rate):
-        return  # A study may take selected rates where the one that it extends has a rate.
-    variants = [study.candidates[v][0] if v in study.candidates else v for v in study.trained]
-    runs = list(product(study.models, variants))
-    if runs and all(study.selected_rate(*run) is not None for run in runs):
-        message = f"is never read: {study.overlay.selected_rates} has a rate for every method; set"
-        yield ("training", "learning_rate"), f"{message} selected_rates to null to use this one."
+    entries_above = parent.own_entries if parent else {}
+    for variant, entry in study.overlay.own_entries.items():
+        if entry.training_by_model is None:
+            continue
+        place = ("variants", variant)
+        lacking = [model for model in study.models if model not in entry.training_by_model]
+        if lacking:
+            message = f"has no entry for {', '.join(lacking)}; every model of the study needs one."
+            yield (*place, "training_by_model"), message
+            continue
+        on_models = [entry.training_by_model[model] for model in study.models]
+        above = entries_above[variant].training if variant in entries_above else None
+        for key in _hidden(entry.training, above, map(given_values, on_models)):
+            message = "is never read: training_by_model has it for every model; change it there."
+            yield (*place, "training", *key.split(".")), message
+
+
+def _hidden_keys(study: Study) -> Iterator[Clash]:
+    """Keys of the study's own training that no run reads: its entries for variants go before it."""
+    parent = study.params.studies.get(study.overlay.extends or "")
+    entries = study.overlay.own_entries
+    variants = {study.variant_of(name) for name in study.trained}
+    if not variants or not variants <= entries.keys():
+        return
+    runs = product(variants, study.models)
+    changes = [entries[variant].on(model) for variant, model in runs]
+    for key in _hidden(study.overlay.training, parent and parent.training, changes):
+        message = "is never read: the study's `variants` have it for every method; change it"
+        message += " there, or set variants to null to take inherited entries away."
+        yield ("training", *key.split(".")), message
+
+
+def _hidden(
+    training: BaseModel | None, above: BaseModel | None, changes: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """Keys of a training, dotted, that all of the changes laid over it have, too.
+
+    A key with the value of the training `above` is inherited, which is no mistake: the study that
+    it is inherited from may read it.
+    """
+    inherited = dict(dotted_items(given_values(above)))
+    given = dotted_items(given_values(training))
+    own = [key for key, value in given if key not in inherited or inherited[key] != value]
+    hiding = [dict(dotted_items(keys)) for keys in changes]
+    return [key for key in own if all(key in keys for keys in hiding)]
 
 
 def _sections(study: Study, model: str) -> Iterator[Clash]:
@@ -117,7 +153,8 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
     for name, section in SECTIONS.items():
         for key, reason in _refusals(section, json.dumps(study.section(name, model))):
             yield (name, *key), f"{reason}, for {model}."
-    data, evaluation = study.section("data", model), study.section("evaluation", model)
+    data = study.section("data", model)
+    evaluation = study.section("evaluation", model)
     if evaluation["coverage"] < evaluation["samples"]:
         message = f"must be samples, which is {evaluation['samples']}, or more."
         yield ("evaluation", "coverage"), message
@@ -177,23 +214,18 @@ def _base(study: Study, model: str) -> Iterator[Clash]:
     """Clashes of a model's base model and its draws."""
     base = study.section("base", model)
     place = ("base",) if study.overlay.base else ("models", model, "base")
-    needed = "checkpoint" if base["source"] == "released" else "pretraining"
+    released = base["source"] == "released"
+    needed = "checkpoint" if released else "pretraining"
     if base[needed] is None:
         message = f"base.source is {base['source']} but base.{needed} is null for {model}."
         yield (*place, needed), message
-    elif base["source"] == "released" and (missing := _unpinned(base["checkpoint"])):
-        yield (*place, "checkpoint"), f"{missing} for {model}."
-    if recipe := base["pretraining"]:
-        wrong = _refusals(Pretraining, json.dumps(recipe))
-        if lacking := [".".join(key) for key, reason in wrong if reason == MISSING]:
-            message = f"base.pretraining lacks {', '.join(lacking)} for {model}."
-            yield (*place, "pretraining"), message
-        for key, reason in wrong:
-            if reason != MISSING:
-                yield (*place, "pretraining", *key), f"{reason}, for {model}."
-        if not wrong and (name := recipe["architecture"]) not in TINY_MODELS:
-            message = f"{name} is no architecture. {alternatives(name, list(TINY_MODELS))}"
-            yield (*place, "pretraining", "architecture"), message
+    elif released:
+        missing = _unpinned(base["checkpoint"])
+        if missing:
+            yield (*place, "checkpoint"), f"{missing} for {model}."
+    if base["pretraining"]:
+        for key, message in _pretraining(base["pretraining"], model):
+            yield (*place, "pretraining", *key), message
     if study.draws > 1 and study.shipped_base(model, 0) is None:
         message = f"{model} has one base model; only those in {SHIPPED}/ have several draws."
         yield ("draws",), message
@@ -202,6 +234,21 @@ def _base(study: Study, model: str) -> Iterator[Clash]:
         draws = pinned_draws(base["checkpoint"]["folder"])
         if 0 < draws < study.draws:
             yield ("draws",), f"{model} has {draws} draws in {SHIPPED}/; allowed are 1 to {draws}."
+
+
+def _pretraining(recipe: Mapping[str, Any], model: str) -> Iterator[Clash]:
+    """Clashes of a pretraining's recipe, by its keys."""
+    wrong = _refusals(Pretraining, json.dumps(recipe))
+    lacking = [".".join(key) for key, reason in wrong if reason == MISSING]
+    if lacking:
+        yield (), f"base.pretraining lacks {', '.join(lacking)} for {model}."
+    for key, reason in wrong:
+        if reason != MISSING:
+            yield key, f"{reason}, for {model}."
+    name = recipe.get("architecture")
+    if not wrong and name not in TINY_MODELS:
+        message = f"{name} is no architecture. {alternatives(name, list(TINY_MODELS))}"
+        yield ("architecture",), message
 
 
 def _trainings(study: Study, model: str) -> Iterator[Clash]:
@@ -213,7 +260,7 @@ def _trainings(study: Study, model: str) -> Iterator[Clash]:
     usual = given_values(study.params.protocol.training)
     for variant in study.trained:
         training = study.training(model, variant)
-        place = ("grid", study.candidates[variant][0]) if variant in study.candidates else ()
+        place = ("grid", study.variant_of(variant)) if variant in study.candidates else ()
         wrong = [(k, f"{reason}, for") for k, reason in _refusals(Training, json.dumps(training))]
         if not wrong:
             # The beginning of a longer run saves and measures as that one does.
@@ -301,6 +348,7 @@ def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
     named = [place for place in PINS if checkpoint.get(place)]
     if not named:
         return "base.checkpoint names neither repo, folder nor package"
-    if missing := [key for key in PINS[named[0]] if not checkpoint.get(key)]:
+    missing = [key for key in PINS[named[0]] if not checkpoint.get(key)]
+    if missing:
         return f"base.checkpoint names {named[0]} but not {', '.join(missing)}"
     return None

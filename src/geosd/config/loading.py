@@ -1,26 +1,25 @@
 """Load and validate params.yaml: every mistake with its key, what it means, and what is allowed."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from geosd.config.aliases import NOTES, keys_for
 from geosd.config.clashes import clashes, over
-from geosd.config.errors import ConfigError, KeyPath, Mistake, alternatives, config_error
+from geosd.config.errors import KeyPath, Mistake, alternatives, config_error
 from geosd.config.family import resolve_family, unmet_needs_of_family
 from geosd.config.grids import grids_of_variants
 from geosd.config.json_schema import key_schema
 from geosd.config.overlays import NOT_INHERITED, inherit
-from geosd.config.params_schema import DEFAULT, PI_0, Params, SelectedRates
+from geosd.config.params_schema import DEFAULT, PI_0, Params, StudySchema
 from geosd.config.planned import planned
 from geosd.config.protocol_schema import HYPERPARAMETERS
-from geosd.config.schema_base import Section, given_values
+from geosd.config.schema_base import given_values
 from geosd.config.study import resolve
 from geosd.config.yaml_source import Source, read
 from geosd.registry import did_you_mean
@@ -29,9 +28,6 @@ from geosd.reporting.specs import family_specs, output_specs
 SCHEMA = "workflow/schemas/params.schema.json"
 OUTPUTS = [*output_specs(), "claims"]
 """What a study may end in."""
-RATES_HAVE = [key for key, field in SelectedRates.model_fields.items() if field.is_required()]
-"""Keys of every file of selected rates."""
-File = TypeVar("File", bound=Section)
 
 
 def load(path: Path | str = "params.yaml") -> Params:
@@ -44,9 +40,8 @@ def load(path: Path | str = "params.yaml") -> Params:
     if problems:
         raise config_error(source.file, [source.mistake(where, text) for where, text in problems])
     source = replace(source, values=values, parents=parents)
-    params, mistakes = _checked(Params, source)
+    params, mistakes = _checked(source)
     if params is not None:
-        params = params.with_selected(_selected_rates(params))
         mistakes += _of_studies(params, source) or _of_families(params, source)
         mistakes += _names("study", (params.study,), params.studies, (), source)
         allowed = [*params.models, DEFAULT]
@@ -62,54 +57,6 @@ def load(path: Path | str = "params.yaml") -> Params:
     return params
 
 
-def _selected_rates(params: Params) -> dict[str, SelectedRates]:
-    """Study -> its file of selected rates, for the studies that name one."""
-    files: dict[str, SelectedRates] = {}
-    for name, study in params.studies.items():
-        if study.selected_rates is None:
-            continue
-        file = planned(study.selected_rates)
-        if not file.is_file():
-            raise ConfigError(
-                f"studies.{name}.selected_rates: {study.selected_rates} does not exist.\nHint: run"
-                f" from the root of the repository; `make select-rates STUDY={name}` writes the"
-                " file from a finished selection, and until then the study cannot name it."
-            )
-        source = _rates_file(name, file)
-        selected, mistakes = _checked(SelectedRates, source)
-        if selected is not None:
-            files[name], place = selected, ("learning_rate",)
-            of_model = {k: v for k, v in selected.learning_rate.items() if isinstance(v, Mapping)}
-            mistakes += _names("variant", selected.rates_of([]), params.variants, place, source)
-            mistakes += _names("model", of_model, params.models, place, source)
-            for model, rates in of_model.items():
-                mistakes += _names("variant", rates, params.variants, (*place, model), source)
-        if mistakes:
-            raise config_error(source.file, mistakes)
-    return files
-
-
-def _rates_file(study: str, path: str) -> Source:
-    """A file that a study names as its selected rates, read.
-
-    A file with most of the keys of such files is one, in which a key may be misspelt. Of another
-    file the error names the path alone: its words may be nobody's business.
-    """
-    place = f"studies.{study}.selected_rates: {path}"
-    hint = f"Hint: `make select-rates STUDY={study}` writes such a file from a finished selection."
-    try:
-        source = read(path)
-    except ConfigError as error:
-        line = re.search(r":(\d+): |line (\d+)", str(error))
-        where = f", line {line[1] or line[2]}" if line else ""
-        raise ConfigError(f"{place} is no file of rates that can be read{where}.\n{hint}") from None
-    keys = source.values.keys() if isinstance(source.values, dict) else ()
-    lacking = [key for key in RATES_HAVE if key not in keys]
-    if 2 * len(lacking) >= len(RATES_HAVE):
-        raise ConfigError(f"{place} is no file of rates: it lacks {', '.join(lacking)}.\n{hint}")
-    return source
-
-
 def _base_model(params: Params, source: Source) -> list[Mistake]:
     """Mistakes of the variant pi_0, which is the base model: nothing trains it or changes it."""
     mistakes = []
@@ -121,7 +68,7 @@ def _base_model(params: Params, source: Source) -> list[Mistake]:
         message = f"{PI_0} is the base model, which is not trained; allowed is null."
         mistakes.append(source.mistake(("variants", PI_0, "training"), message))
     for name, study in params.studies.items():
-        for variant in study.variants:
+        for variant in study.own_entries:
             if variant in params.variants and params.variants[variant].training is None:
                 message = f"{variant} is not trained, so this is never read; take the line away."
                 mistakes.append(source.mistake(("studies", name, "variants", variant), message))
@@ -144,7 +91,9 @@ def _of_studies(params: Params, source: Source) -> list[Mistake]:
 
 def _study(params: Params, name: str, source: Source) -> list[Mistake]:
     """What is wrong with a study as a whole: undefined names, values that clash."""
-    study, place, mistakes = params.studies[name], ("studies", name), []
+    study = params.studies[name]
+    place = ("studies", name)
+    mistakes: list[Mistake] = []
     for key, kind, allowed in (
         ("models", "model", params.models),
         ("methods", "variant", params.variants),
@@ -152,17 +101,12 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
         ("grid", "variant", params.variants),
         ("outputs", "table, figure or ledger", OUTPUTS),
     ):
-        mistakes += _names(kind, getattr(study, key), allowed, (*place, key), source)
-    training = ("studies", name, "training")
-    grids = grids_of_variants(study.grid)
-    keys = _keys_below(training, source.values) if grids else ()  # the schema is long
-    known = {key[len(training) :] for key in keys}
-    for variant, axes in grids:
-        for axis in axes:
-            if (key := tuple(axis.split("."))) not in known:
-                meant = _meant((*training, *key), source.values, training)
-                message = f"{axis} is no key of training. {meant}".rstrip()
-                mistakes.append(source.mistake((*place, "grid", variant, axis), message))
+        mistakes += _names(kind, getattr(study, key) or {}, allowed, (*place, key), source)
+    for variant, entry in study.own_entries.items():
+        by_model = (*place, "variants", variant, "training_by_model")
+        models = entry.training_by_model or {}
+        mistakes += _names("model", models, params.models, by_model, source)
+    mistakes += _unknown_axes(study, place, source)
     if mistakes:
         return mistakes
     return [source.mistake(key, text) for key, text in clashes(resolve(params, name))]
@@ -187,6 +131,19 @@ def _of_families(params: Params, source: Source) -> list[Mistake]:
     return mistakes
 
 
+def _unknown_axes(study: StudySchema, place: KeyPath, source: Source) -> Iterator[Mistake]:
+    """Axes of the study's grids that are no keys of its training."""
+    training = (*place, "training")
+    known = {key[len(training) :] for key in _keys_below(training, source.values)}
+    for variant, axes in grids_of_variants(study.grid):
+        for axis in axes:
+            key = tuple(axis.split("."))
+            if key not in known:
+                meant = _meant((*training, *key), source.values, training)
+                message = f"{axis} is no key of training. {meant}".rstrip()
+                yield source.mistake((*place, "grid", variant, axis), message)
+
+
 def _names(
     kind: str, names: Iterable[str], allowed: Iterable[str], path: KeyPath, source: Source
 ) -> list[Mistake]:
@@ -200,11 +157,11 @@ def _names(
     return mistakes
 
 
-def _checked(cls: type[File], source: Source) -> tuple[File | None, list[Mistake]]:
-    """A file's values as an object of a class (None where a key is wrong), and all mistakes."""
+def _checked(source: Source) -> tuple[Params | None, list[Mistake]]:
+    """The file's values by the schema (None where a key is wrong), and all mistakes."""
     try:
         # JSON in strict mode: lists are tuples, but text is never a number nor a number a switch.
-        return cls.model_validate_json(json.dumps(source.values)), []
+        return Params.model_validate_json(json.dumps(source.values)), []
     except ValidationError as error:
         # One sentence for each key: unions complain once for each member.
         mistakes = {m.path: m for m in (_mistake(details, source) for details in error.errors())}

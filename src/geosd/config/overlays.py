@@ -5,18 +5,16 @@ The order, each over the ones before it:
     protocol < model < study < variant < the study's own entry for the variant < candidate of a grid
 
 Model, study and variant each stand for their whole chain of `extends`, the last of the chain first.
-A rate that a selection chose lies right below the study's own entry for a variant.
 """
 
 import typing
-from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
 from geosd.config.errors import alternatives
-from geosd.config.schema_base import Extendable, Section, Strict
+from geosd.config.schema_base import Section, Strict
 
 EXTENDABLE = {"models": "model", "resources": "entry", "variants": "variant", "studies": "study"}
 """Sections whose entries may extend one another, and what an entry is called."""
@@ -65,15 +63,23 @@ def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]
             content[section][name] = _merged(entries, chain)
             if len(chain) > 1:
                 parents[section, name] = chain[1]
+    return _with_objectives_named(content), parents, problems
+
+
+def _with_objectives_named(content: Tree) -> Tree:
+    """The content where a study's own entries name the objective that they change a key of."""
     for name in _mapping(content, "studies"):
-        for variant in _mapping(content, "studies", name, "variants"):
-            place = ("studies", name, "variants", variant, "training", "objective")
+        for variant, entry in _mapping(content, "studies", name, "variants").items():
             below = _mapping(content, "variants", variant, "training", "objective").get("name")
-            objective = _mapping(content, *place)
-            if objective and below and "name" not in objective:
-                # In a copy: by an anchor of YAML two variants may share what stands here.
-                content = _with(content, place, {**objective, "name": below})
-    return content, parents, problems
+            place = ("studies", name, "variants", variant)
+            by_model = _mapping(entry, "training_by_model")
+            for keys in (("training",), *(("training_by_model", model) for model in by_model)):
+                objective = _mapping(entry, *keys, "objective")
+                if objective and below and "name" not in objective:
+                    # In a copy: by an anchor of YAML two variants may share what stands here.
+                    named = {**objective, "name": below}
+                    content = _with(content, (*place, *keys, "objective"), named)
+    return content
 
 
 def _mapping(values: Any, *path: str) -> Tree:
@@ -134,14 +140,6 @@ def _merged(entries: Tree, chain: list[str]) -> Any:
         variants = {name: entry for name, entry in merged["variants"].items() if entry is not None}
         merged = {**merged, "variants": variants}
     return merged
-
-
-def lineage(name: str, entries: Mapping[str, Extendable]) -> list[str]:
-    """An entry and those that it extends, the nearest first, in a file that was checked."""
-    names = [name]
-    while (parent := entries[names[-1]].extends) is not None:
-        names.append(parent)
-    return names
 
 
 @cache

@@ -7,14 +7,21 @@ classes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, PrivateAttr, Tag, field_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from geosd.config.grids import Grid, grid_candidates, grids_of_variants
-from geosd.config.overlays import overlay_of
+from geosd.config.overlays import merge, overlay_of
 from geosd.config.pictures import refuse_pictures
 from geosd.config.protocol_schema import Protocol, Training
 from geosd.config.resources_schema import ModelResources
@@ -22,12 +29,11 @@ from geosd.config.schema_base import (
     Distinct,
     Extendable,
     Name,
-    PathWords,
-    Rate,
     Scalar,
     Section,
     Seed,
     Words,
+    given_values,
     optional,
 )
 
@@ -76,8 +82,22 @@ class VariantSchema(Extendable):
 class StudyVariantSchema(Section):
     """An entry of a study's `variants` in params.yaml: what the study changes in a variant."""
 
-    training: TrainingOverlay
-    """Keys that differ in this study, such as a learning rate selected on its models."""
+    training: TrainingOverlay | None = optional(None)
+    """Keys that differ in this study, such as a learning rate that a selection chose."""
+    training_by_model: dict[Name, TrainingOverlay] | None = optional(None)
+    """Model -> keys that differ on it, over those of `training`; every model of the study has an
+    entry."""
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> StudyVariantSchema:
+        if self.training is None and self.training_by_model is None:
+            raise ValueError("it needs training or training_by_model")
+        return self
+
+    def on(self, model: str) -> dict[str, Any]:
+        """The keys of the training that differ on a model."""
+        on_model = (self.training_by_model or {}).get(model)
+        return merge(given_values(self.training), given_values(on_model))
 
 
 class StudySchema(Extendable, Sections):
@@ -91,13 +111,10 @@ class StudySchema(Extendable, Sections):
     `ladder` are sizes of one architecture, from small to large. Not inherited."""
     verdicts: bool = optional(False)
     """Whether the study is meant for verdicts on the paper's claims: its models, its seeds and its
-    selected rates are enough for them. Without, the ledger has the estimates alone. Not
+    learning rates are enough for them. Without, the ledger has the estimates alone. Not
     inherited."""
     claims_on_costs: bool = optional(False)
     """Whether the claims on costs, which no run decides, are judged here. Not inherited."""
-    selected_rates: PathWords | None = optional(None)
-    """File of learning rates that a selection chose, by its path from where programs run; written
-    by `make select-rates`."""
     models: Names
     """Models, in the order of the tables."""
     methods: Names
@@ -113,8 +130,9 @@ class StudySchema(Extendable, Sections):
     """What stays on disk of a finished run: its weights and snapshots, or its log, its samples and
     what is measured alone. `samples` removes weights once every study of this file has made from
     them what it makes; a study that makes more of the run later trains it again."""
-    variants: dict[Name, StudyVariantSchema | None] = Field(default_factory=dict)
-    """What this study changes in a variant; null takes an inherited entry away."""
+    variants: dict[Name, StudyVariantSchema | None] | None = optional(None)
+    """What this study changes in a variant, such as the learning rates that `make select-rates`
+    prints. null takes an inherited entry away; in the place of all entries, all of them."""
     grid: dict[Name, Axes | SeveralAxes] = Field(default_factory=dict)
     """Candidates: variant, key of its training section (dots lead into sections), values. Every
     point of a variant's grid, or of each of its grids, is run as a variant of its own. A grid
@@ -130,6 +148,12 @@ class StudySchema(Extendable, Sections):
         if sum(sizes) != len(grid_candidates(grid)):
             raise ValueError("two points of the grids have one name; each point stands once")
         return grid
+
+    @property
+    def own_entries(self) -> dict[str, StudyVariantSchema]:
+        """Variant -> the study's own entry for it."""
+        entries = self.variants or {}
+        return {name: entry for name, entry in entries.items() if entry is not None}
 
 
 class FamilySchema(Section):
@@ -175,8 +199,6 @@ class Params(Section):
     entries: Annotated[dict[Name, Entry], Field(min_length=1, alias="studies")]
     """Studies, and families of them, by name."""
 
-    _selected: Mapping[str, SelectedRates] = PrivateAttr(default_factory=dict)
-
     @field_validator("resources")
     @classmethod
     def _has_default(cls, resources: dict[str, ModelResources]) -> dict[str, ModelResources]:
@@ -194,44 +216,6 @@ class Params(Section):
         """The entries of `studies` that are families."""
         return {name: one for name, one in self.entries.items() if isinstance(one, FamilySchema)}
 
-    def with_selected(self, files: Mapping[str, SelectedRates]) -> Params:
-        """The same with the files of rates that studies name: study -> its file."""
-        params = self.model_copy()
-        params._selected = dict(files)
-        return params
-
-    def selected(self, study: str) -> SelectedRates | None:
-        """The file of rates that a study names; None where it names none."""
-        return self._selected.get(study)
-
     def resources_of(self, model: str) -> ModelResources:
         """The entry of `resources` in params.yaml that holds for a model."""
         return self.resources.get(model, self.resources[DEFAULT])
-
-
-class SelectedRates(Section):
-    """The schema of a file of selected learning rates, which `make select-rates` writes."""
-
-    study: Name
-    """The selection."""
-    scores_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
-    """SHA-256 of its tidy scores; null where it was not kept."""
-    rule: Words
-    """How the best candidate is chosen."""
-    one_rate: Rate | None = optional(None)
-    """The rate that is best on average over all methods and models; no program reads it."""
-    learning_rate: dict[
-        Name,
-        Annotated[
-            Annotated[Rate, Tag("rate")] | Annotated[dict[Name, Rate], Tag("rates")],
-            Discriminator(lambda value: "rates" if isinstance(value, Mapping) else "rate"),
-        ],
-    ]
-    """Model -> variant -> its rate; of a selection on one model, variant -> its rate on all."""
-
-    def rates_of(self, models: Sequence[str]) -> Mapping[str, float]:
-        """Variant -> its rate on the first model that the file names; nearest ancestors follow."""
-        for model in models:
-            if isinstance(rates := self.learning_rate.get(model), Mapping):
-                return rates
-        return {name: rate for name, rate in self.learning_rate.items() if isinstance(rate, float)}

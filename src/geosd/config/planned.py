@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from geosd.config.errors import ConfigError
-from geosd.config.params_schema import Params
 from geosd.files import write_text
 
+PARAMS = "params.yaml"
 PLAN = "GEOSD_PLAN"
 """The variable that names the folder of the copy, in the environment of a run's programs."""
 PLANS = Path("scratch/plans")
@@ -42,38 +42,28 @@ def planned(path: Path | str) -> Path:
     return copy if copy.exists() else Path(path)
 
 
-def configuration_texts(params: Params) -> dict[str, str]:
-    """The text of each file of the configuration, by its path from the root of the project."""
-    selected = {study.selected_rates for study in params.studies.values()} - {None}
-    names = ["params.yaml", *sorted(selected)]
-    return {name: planned(name).read_text(encoding="utf-8") for name in names}
+def configuration_text() -> str:
+    """The text of params.yaml, which is the whole configuration."""
+    return planned(PARAMS).read_text(encoding="utf-8")
 
 
-def keep(texts: Mapping[str, str]) -> Path:
-    """Keep a copy of the configuration for a run.
-
-    Args:
-        texts: As `configuration_texts` returns them.
-
-    Returns:
-        The folder of the copy, by a digest of it.
-    """
-    lines = (f"{name}\0{text}\0" for name, text in sorted(texts.items()))
-    folder = PLANS / hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
-    for name, text in texts.items():
-        if not (folder / name).exists():
-            write_text(folder / name, text)
+def keep(text: str) -> Path:
+    """Keep a copy of the configuration for a run; the folder of the copy, by a digest of it."""
+    folder = PLANS / hashlib.sha256(text.encode()).hexdigest()[:16]
+    copy = folder / PARAMS
+    if not copy.exists():
+        write_text(copy, text)
     return folder
 
 
 @contextmanager
-def kept_configuration(params: Params) -> Iterator[None]:
+def kept_configuration() -> Iterator[None]:
     """Context in which all programs, those started too, read the configuration as it is now.
 
     A context within another one keeps to the outer one's copy.
     """
     outer = PLAN in os.environ
-    os.environ.setdefault(PLAN, str(keep(configuration_texts(params))))
+    os.environ.setdefault(PLAN, str(keep(configuration_text())))
     try:
         yield
     finally:
@@ -94,14 +84,12 @@ def edits_in_words(study: str, before: Mapping[Path, int]) -> str:
     """
     now = times(before)
     edited = sorted(str(file) for file, written in before.items() if now[file] != written)
-    configuration = [name for name in edited if name.endswith(".yaml") and "/" not in name]
-    configuration += [name for name in edited if name.startswith("selected/")]
-    others = [name for name in edited if name not in configuration]
+    others = [name for name in edited if name != PARAMS]
     lines = []
-    if configuration:
+    if PARAMS in edited:
         lines += [
-            f"{_listed(configuration)} was edited while study {study} ran; all jobs kept to what"
-            " it was at the start.",
+            f"{PARAMS} was edited while study {study} ran; all jobs kept to what it was at the"
+            " start.",
             f"Hint: `make plan STUDY={study}` says what the edit would run.",
         ]
     if others:

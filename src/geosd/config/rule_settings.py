@@ -242,7 +242,7 @@ def _learning_rates(study: Study, *_: Any) -> dict[str, dict[str, float]]:
 
     A grid may try other rates of a variant. Then this is the configured rate.
     """
-    variants = dict.fromkeys(study.candidates.get(name, (name,))[0] for name in study.trained)
+    variants = dict.fromkeys(map(study.variant_of, study.trained))
     return {
         model: {name: study.training(model, name)["learning_rate"] for name in variants}
         for model in study.models

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from geosd.config.errors import ConfigError, raise_if_unknown
 from geosd.config.grids import grid_candidates
-from geosd.config.overlays import lineage, merge
+from geosd.config.overlays import merge
 from geosd.config.params_schema import Params, StudySchema
 from geosd.config.schema_base import given_values
 from geosd.models.shipped_base_models import is_shipped
@@ -62,6 +62,10 @@ class Study:
         """The candidates of the study's grids: name -> variant, and what is laid over it."""
         return grid_candidates(self.overlay.grid)
 
+    def variant_of(self, method: str) -> str:
+        """The variant that a method is, or is a candidate of."""
+        return self.candidates[method][0] if method in self.candidates else method
+
     @property
     def trained(self) -> tuple[str, ...]:
         """The methods of the study that train, i.e. all but pi_0."""
@@ -83,14 +87,18 @@ class Study:
             recipes = [{k: v for k, v in one.items() if k not in LENGTH} for one in trainings]
             same_recipe = lengths.setdefault(json.dumps(recipes, sort_keys=True), {})
             same_recipe[variant] = [training["steps"] for training in trainings]
-        return {
-            variant: longest
-            for same_recipe in lengths.values()
-            for longest in [max(same_recipe, key=lambda name: same_recipe[name])]
-            for variant, steps in same_recipe.items()
-            if all(a < b for a, b in zip(steps, same_recipe[longest], strict=True))
-            and not any(self.training(model, variant)["snapshots"] for model in self.models)
-        }
+        stops: dict[str, str] = {}
+        for same_recipe in lengths.values():
+            longest = max(same_recipe, key=same_recipe.__getitem__)
+            for variant, steps in same_recipe.items():
+                shorter = all(a < b for a, b in zip(steps, same_recipe[longest], strict=True))
+                if shorter and not self._has_snapshots(variant):
+                    stops[variant] = longest
+        return stops
+
+    def _has_snapshots(self, variant: str) -> bool:
+        """Whether a variant's training keeps weights on the way, on any model."""
+        return any(self.training(model, variant)["snapshots"] for model in self.models)
 
     def section(self, name: str, model: str | None = None) -> dict[str, Any]:
         """One section resolved: the protocol, the model over it, and the study over both."""
@@ -109,22 +117,8 @@ class Study:
             return merge(self.training(model, variant), point)
         values = self.section("training", model)
         values = merge(values, given_values(self.params.variants[variant].training))
-        if (rate := self.selected_rate(model, variant)) is not None:
-            values = merge(values, {"learning_rate": rate})
-        changes = self.overlay.variants.get(variant)
-        return merge(values, given_values(changes.training) if changes else {})
-
-    def selected_rate(self, model: str, variant: str) -> float | None:
-        """The learning rate that a selection chose for a variant on a model; None where none did.
-
-        A model or variant without an entry takes that of the one it extends: a size of a ladder its
-        family's, an ablation its method's.
-        """
-        if (selected := self.params.selected(self.name)) is None:
-            return None
-        rates = selected.rates_of(lineage(model, self.params.models))
-        names = lineage(variant, self.params.variants)
-        return next((rates[name] for name in names if name in rates), None)
+        entry = self.overlay.own_entries.get(variant)
+        return merge(values, entry.on(model)) if entry else values
 
 
 def resolve(params: Params, study: str | None = None) -> Study:
