@@ -87,7 +87,8 @@ def read_by_jobs():
     return [path for path in found if path.is_file() and path.suffix != ".pyc"]
 
 
-WRITTEN = times(read_by_jobs())
+# Of a job's own Snakemake nobody asks what was edited.
+WRITTEN = times(read_by_jobs()) if workflow.is_main_process else {}
 
 
 def say_edits():

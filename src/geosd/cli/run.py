@@ -139,19 +139,19 @@ def say_what_is_missing(study: Study) -> None:
 
 def missing_files(study: Study) -> list[Path]:
     """What a study's manifests record and is gone, but for weights that the study lets go."""
-    analysed = Path("results", study.name, "analyse")
-    folders = [analysed, *(Path(folder) for folder in RunFolders(study).jobs())]
+    analysed = Path("results", study.name, "analyse", MANIFEST)
     recorded: dict[Path, None] = {}
-    for folder in folders:
-        if not (folder / MANIFEST).exists():
+    for path in RunFolders(study).manifests():
+        if not path.exists():
             continue
-        values = read_manifest(folder)
-        recorded |= dict.fromkeys(folder / name for name in values["outputs"])
-        recorded |= dict.fromkeys(map(Path, values["inputs"]) if folder == analysed else ())
-    kept = study.overlay.keep != "samples"
-    return [
-        path for path in recorded if not path.exists() and (kept or path.suffix != ".safetensors")
-    ]
+        manifest = read_manifest(path.parent, path.name)
+        recorded |= dict.fromkeys(path.parent / name for name in manifest["outputs"])
+        if path == analysed:
+            recorded |= dict.fromkeys(map(Path, manifest["inputs"]))
+    missing = [path for path in recorded if not path.exists()]
+    if study.overlay.keep == "samples":
+        missing = [path for path in missing if path.suffix != ".safetensors"]
+    return missing
 
 
 def summary(
