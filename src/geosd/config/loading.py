@@ -148,12 +148,15 @@ def _names(
     kind: str, names: Iterable[str], allowed: Iterable[str], path: KeyPath, source: Source
 ) -> list[Mistake]:
     """A mistake for each name, of a list or of a mapping's keys, that is not defined."""
-    defined, mistakes = list(allowed), []
+    defined = list(allowed)
+    mistakes = []
     for index, name in enumerate(names):
-        if name not in defined:
-            last = name if isinstance(names, Mapping) else index
-            message = f"{name} is no {kind}. {alternatives(name, defined)}"
-            mistakes.append(source.mistake((*path, last) if path else (kind,), message))
+        if name in defined:
+            continue
+        last = name if isinstance(names, Mapping) else index
+        place = (*path, last) if path else (kind,)
+        message = f"{name} is no {kind}. {alternatives(name, defined)}"
+        mistakes.append(source.mistake(place, message))
     return mistakes
 
 
@@ -169,14 +172,18 @@ def _checked(source: Source) -> tuple[Params | None, list[Mistake]]:
 
 
 def _mistake(details: ErrorDetails, source: Source) -> Mistake:
-    path, kind = _path_in_file(details, source.values), details["type"]
+    path = _path_in_file(details, source.values)
+    kind = details["type"]
     if kind == "union_tag_not_found":
-        path, kind = (*path, "name"), "missing"
+        path = (*path, "name")
+        kind = "missing"
     described = key_schema(path, source.values)
     meaning = " ".join(str(described.get("description", "")).split())
-    meaning = f"It means: {meaning}" if meaning else ""
+    if meaning:
+        meaning = f"It means: {meaning}"
     given = json.dumps(details["input"], ensure_ascii=False, default=str)
-    given = given if len(given) <= 60 else given[:57] + "..."
+    if len(given) > 60:
+        given = given[:57] + "..."
     match kind:
         case "extra_forbidden":
             keys = sorted(key_schema(path[:-1], source.values).get("properties", {}))
@@ -185,7 +192,8 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
         case "missing":
             message = f"the key is missing. {meaning}"
         case "union_tag_invalid":
-            path, tag = (*path, "name"), details["ctx"]["tag"]
+            path = (*path, "name")
+            tag = details["ctx"]["tag"]
             names = sorted(name.strip("'") for name in details["ctx"]["expected_tags"].split(", "))
             message = f"{json.dumps(tag)} is not allowed. {alternatives(tag, names)}"
         case "literal_error":
@@ -205,16 +213,22 @@ def _meant(path: KeyPath, values: Any, section: KeyPath = ()) -> str:
     Keys are named from the section that the word stands in, or from the file.
     """
     section = section or path[:-1]
-    words = keys_for(path[-1])
+    word = path[-1]
+    words = keys_for(word)
     for root in (path[:length] for length in range(len(path) - 1, 0, -1)):
         if root[0] != "protocol" and len(root) < 2:
             break
-        below = (key for key in _keys_below(root, values) if key[-1] in words)
-        if found := sorted(below, key=lambda key: (len(key), words.index(key[-1]))):
-            short = len(section) if len(root) >= len(section) else 0
-            names = " or ".join(".".join(map(str, key[short:])) for key in found)
-            note = NOTES.get(str(found[0][-1])) if found[0][-1] != path[-1] else None
-            return f"Did you mean {names}? " + (f"It counts otherwise: {note}. " if note else "")
+        below = [key for key in _keys_below(root, values) if key[-1] in words]
+        if not below:
+            continue
+        found = sorted(below, key=lambda key: (len(key), words.index(key[-1])))
+        short = len(section) if len(root) >= len(section) else 0
+        names = [".".join(map(str, key[short:])) for key in found]
+        question = f"Did you mean {' or '.join(names)}? "
+        key = found[0][-1]
+        if key != word and key in NOTES:
+            return f"{question}It counts otherwise: {NOTES[key]}. "
+        return question
     return ""
 
 

@@ -57,12 +57,13 @@ def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]
         entries = values.get(section)
         if not isinstance(entries, dict):
             continue
-        content[section] = {}
+        merged: Tree = {}
         for name in entries:
             chain = _chain(section, name, entries, problems)
-            content[section][name] = _merged(entries, chain)
+            merged[name] = _merged(entries, chain)
             if len(chain) > 1:
                 parents[section, name] = chain[1]
+        content[section] = merged
     return _with_objectives_named(content), parents, problems
 
 
@@ -71,15 +72,20 @@ def _with_objectives_named(content: Tree) -> Tree:
     for name in _mapping(content, "studies"):
         for variant, entry in _mapping(content, "studies", name, "variants").items():
             below = _mapping(content, "variants", variant, "training", "objective").get("name")
-            place = ("studies", name, "variants", variant)
-            by_model = _mapping(entry, "training_by_model")
-            for keys in (("training",), *(("training_by_model", model) for model in by_model)):
-                objective = _mapping(entry, *keys, "objective")
+            for training in _trainings(entry):
+                objective = _mapping(entry, *training, "objective")
                 if objective and below and "name" not in objective:
                     # In a copy: by an anchor of YAML two variants may share what stands here.
                     named = {**objective, "name": below}
-                    content = _with(content, (*place, *keys, "objective"), named)
+                    place = ("studies", name, "variants", variant, *training, "objective")
+                    content = _with(content, place, named)
     return content
+
+
+def _trainings(entry: Any) -> list[tuple[str, ...]]:
+    """Where a study's own entry for a variant may have keys of the training."""
+    by_model = _mapping(entry, "training_by_model")
+    return [("training",), *(("training_by_model", model) for model in by_model)]
 
 
 def _mapping(values: Any, *path: str) -> Tree:
@@ -92,14 +98,16 @@ def _mapping(values: Any, *path: str) -> Tree:
 def _with(values: Tree, place: tuple[str, ...], value: Any) -> Tree:
     """The mappings with another value at a place; those on the way are copies."""
     key, *rest = place
-    return {**values, key: _with(values[key], tuple(rest), value) if rest else value}
+    inner = _with(values[key], tuple(rest), value) if rest else value
+    return {**values, key: inner}
 
 
 def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> list[str]:
     """An entry and those that it extends, the nearest first."""
-    chain, kind = [name], EXTENDABLE[section]
-    while isinstance(entry := entries[chain[-1]], dict):
-        parent = entry.get("extends")
+    kind = EXTENDABLE[section]
+    chain = [name]
+    while True:
+        parent = _mapping(entries, chain[-1]).get("extends")
         if not isinstance(parent, str):  # none, or of a type that the schema refuses
             break
         path = (section, chain[-1], "extends")
