@@ -119,7 +119,7 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
             message = f"{parent} is a family, which no entry extends; name one of its studies."
             problems.append((path, message))
             break
-        if _is_family(entry):
+        if _is_family(entries[chain[-1]]):
             message = f"{chain[-1]} is a family, which extends no entry; take the line away."
             problems.append((path, message))
             break
