@@ -1,4 +1,4 @@
-"""Measure base models of the search world against the criteria that docs/search.md fixes.
+"""Measure base models of the search worlds against their criteria: search_criteria.md.
 
     python analysis/search_criteria.py --bases base_models/mini-*/[012]
     python analysis/search_criteria.py --bases BASE --twice BASE_OF_TWICE_THE_STEPS

@@ -1,4 +1,4 @@
-"""What policies of the search world reach, exactly: the table of ideal policies in docs/search.md.
+"""What policies of the search world reach, exactly; docs/search.md has some of them.
 
     python analysis/search_policies.py
 

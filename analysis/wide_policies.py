@@ -1,4 +1,4 @@
-"""What policies of the wide search world reach, exactly: a table of docs/wide.md.
+"""What policies of the wide search world reach, exactly; docs/wide.md has some columns.
 
     python analysis/wide_policies.py
 

@@ -1,4 +1,4 @@
-"""Which words and effects of a study change on another machine: the table of docs/miniature.md.
+"""Which words and effects of a study change on another machine: the table of word_changes.md.
 
     python analysis/word_changes.py native/claims.csv avx2/claims.csv two_threads/claims.csv
 

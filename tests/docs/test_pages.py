@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -94,3 +95,20 @@ def test_one_version_everywhere():
     assert citation["version"] == newest[1] == geosd.__version__
     assert "version" in project["dynamic"]
     assert citation["license"] == project["license"].split(" AND ")[0], "the second is the letters'"
+
+
+GIT_SHOW = re.compile(r"`git show ([0-9a-f]+):([\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=name_of)
+def test_a_commit_that_a_page_names_holds_the_file(page):
+    """Preregistrations are linked by commit: `git show COMMIT:FILE`."""
+    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("no clone, or a shallow one, which lacks the commits")
+    for commit, path in GIT_SHOW.findall(page.read_text(encoding="utf-8")):
+        shown = git("show", f"{commit}:{path}")
+        assert shown.returncode == 0 and shown.stdout, f"{name_of(page)}: {commit}:{path}"
+
+
+def git(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True)
