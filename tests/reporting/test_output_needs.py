@@ -16,19 +16,21 @@ from geosd.reporting.saved_tables import save
 from geosd.reporting.specs import declarations, output_specs, render
 from geosd.reporting.tables import Cell, Column, Row, Table
 
-SHOWN = {  # by study quick
-    *(
-        "table_main",
-        "table_main_vs_paper",
-        "table_benchmarks",
-        "table_significance",
-        "table_paired_differences",
-        "table_architectures",
-    ),
-    *("table_habits", "table_hyperparameters", "table_flops", "table_memory", "table_kfac_memory"),
-    *("figure_frontier", "figure_coverage", "figure_training", "figure_consensus"),
-    *("figure_overview", "figure_density", "figure_mechanism", "figure_alignment"),
-}
+MET = {"test", "benchmarks", "search"}
+"""Needs that study quick meets: it has problems of the search world, in and out of distribution."""
+UNMET = {"validation", "sizes", "grid", "grid_methods", "sweep", "live"}
+"""Needs that it does not: no selection, one model, no grid."""
+
+
+def quick_has(spec, methods) -> bool:
+    """Whether an output has something to show of study quick, by its declaration alone."""
+    methods = {*methods}
+    return (
+        {*spec.needs} <= MET
+        and {*spec.compares} <= methods
+        and all(not names or {*names} & methods for names in (spec.one_of, spec.trained))
+        and not (spec.besides and methods <= {*spec.besides})
+    )
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def loaded(root, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", output_specs())
 def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, svg_alone, name):
-    if name not in SHOWN:
+    if not quick_has(output_specs()[name], loaded().overlay.methods):
         with pytest.raises(ConfigError, match=rf"(?s)studies.quick.outputs\[0\]: {name} .*Hint:"):
             loaded(outputs=[name])
         return
@@ -156,6 +158,18 @@ def test_the_list_of_outputs_is_that_of_their_declarations(root):
     page = (root / "docs/configuration.md").read_text(encoding="utf-8")
     assert output_needs_table() in page, "`make schema` writes the list anew"
     assert all(f"| `{name}` |" in page for name in declarations())
+
+
+def test_study_quick_meets_a_need_or_does_not():
+    assert {*NEEDS} == MET | UNMET, "add the new need to MET or UNMET, as study quick has it"
+    assert not MET & UNMET
+
+
+def test_study_quick_shows_most_outputs_and_is_refused_the_others(loaded):
+    shown = {n for n, s in output_specs().items() if quick_has(s, loaded().overlay.methods)}
+    assert shown >= {*loaded().outputs} - {"claims"}
+    assert len(shown) > len(output_specs()) / 2
+    assert {"table_selection", "figure_scale", "figure_stepsize", "table_ablations"}.isdisjoint(shown)
 
 
 def test_every_word_of_a_declaration_means_something():
