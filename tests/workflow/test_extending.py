@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,7 +58,7 @@ for problem in read_jsonl(out / "data/train.jsonl", Problem):
     rows.append(PooledSolutions(problem.id, (solution,), 4, 1))
 write_jsonl(out / "pool.jsonl", rows)
 train.main(
-    model="mini-qwen3", variant="variation", seed=0, base=out / "base", pool=out / "pool.jsonl",
+    model="mini-qwen3", variant="chi_square", seed=0, base=out / "base", pool=out / "pool.jsonl",
     problems=out / "data/train.jsonl", out=out / "run", scratch=out / "t", **shared,
 )
 """
@@ -151,7 +154,7 @@ def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
     head = "model,variant,seed,draw,benchmark,split,metric,k,value\n"
     rows = [
         f"mini-qwen3,{variant},0,0,{name},{split},tokens,16,{20 + at}\n"
-        for at, variant in enumerate(("pi_0", "fwdkl", "revkl", "grpo", "geosd", "variation"))
+        for at, variant in enumerate(("pi_0", "fwdkl", "revkl", "grpo", "geosd", "chi_square"))
         for name, split in (("id", "ID"), ("ood_avg", "OOD"))
     ]
     (tmp_path / "scores.csv").write_text(head + "".join(rows))
@@ -270,6 +273,27 @@ def test_the_example_of_own_problems_runs_to_its_report(extended):
     assert (extended.folder / "results/own/report.html").is_file()
     scores = pd.read_csv(extended.folder / "results/own/analyse/scores.csv")
     assert {"pi_0", "geosd"} <= set(scores["variant"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clamped", [True, False])
+def test_the_first_tests_find_a_new_method_without_its_clamp(tmp_path, clamped):
+    first = "# src/geosd/objectives/chi_square.py\n"
+    (text,) = (text for _, text in blocks() if text.startswith(first))
+    clamp = ".clamp_min(torch.finfo(p.dtype).tiny)"
+    assert text.count(clamp) == 1
+    (tmp_path / "chi_square.py").write_text(text if clamped else text.replace(clamp, ""))
+    done = subprocess.run(
+        (
+            *(sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"),
+            *("-p", "chi_square", "tests/objectives/test_every_objective.py", "-k", "chi-square"),
+        ),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ("7 passed" if clamped else "5 failed, 2 passed") in done.stdout, done.stdout
 
 
 @pytest.mark.slow
