@@ -56,7 +56,7 @@ wildcard_constraints:
     model="|".join(map(re.escape, STUDY.models)),
     variant="|".join(map(re.escape, TRAINED)) or "none",
     digest="[0-9a-f]+",
-    recipe=r"\w+-[0-9a-f]+",  # an objective, or pi_0, and a digest of how it is trained or sampled
+    recipe=r"[\w-]+-[0-9a-f]+",  # an objective, or pi_0, and a digest of how it is trained or sampled
     seed=r"\d+",
     steps=r"\d+",
 
