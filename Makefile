@@ -38,52 +38,52 @@ run: .venv/installed  ## install what is missing, run the study, write its repor
 	@$(GEOSD) run --study $(STUDY)
 	@$(GEOSD) dvc-commit --finished --study $(STUDY) || true
 
-smollm2:  ## a real language model of 135M parameters, on a laptop
+smollm2:  ## run a real language model of 135M parameters on a laptop
 	@$(again) run STUDY=smollm2
 
-miniature: .venv/installed  ## all studies of the miniature in turn; some hours on two cores
+miniature: .venv/installed  ## run all studies of the miniature; some hours on two cores
 	@set -e; for study in $(MINIATURE); do echo "== $$study"; $(again) run STUDY=$$study; done
 	@$(again) figures STUDY=miniature_all
 
-plan: .venv/installed  ## what a study would run and cost; ALL=1 lists each job, and why
+plan: .venv/installed  ## print a study's jobs and cost; ALL=1 lists each job, and why
 	@$(GEOSD) plan --study $(STUDY) $(if $(ALL),--all)
 
-doctor: $(BIN)/python  ## whether this machine, and its cluster, have what a study needs
+doctor: $(BIN)/python  ## check that this machine and its cluster can run a study
 	@$(GEOSD) doctor --study $(STUDY)
 
-preview: .venv/installed  ## what a study that is under way has found so far
+preview: .venv/installed  ## print what an unfinished study has found so far
 	@$(GEOSD) preview --study $(STUDY)
 
-figures: .venv/installed  ## tables and figures alone, of what was run or is shipped
+figures: .venv/installed  ## draw tables and figures alone, of finished or shipped runs
 	@$(GEOSD) figures --study $(STUDY)
 
-report: .venv/installed  ## the study on one HTML page, with Snakemake's report behind it
+report: .venv/installed  ## write the study's HTML page, with Snakemake's report behind it
 	@$(GEOSD) report --study $(STUDY)
 
-ship: .venv/installed  ## have git keep what a study shows; runs what is missing
+ship: .venv/installed  ## copy a study's figures and tables into git; runs what is missing
 	@$(BIN)/snakemake --profile local --config study=$(STUDY) -- ship
 	@$(again) --silent results
 	@cat logs/$(STUDY)/ship.log
 
-stale: $(BIN)/python  ## results whose inputs, parameters or code have changed
+stale: $(BIN)/python  ## list results whose inputs, parameters or code have changed
 	@$(GEOSD) stale --study $(STUDY)
 
 # Environment and pages say that code was accepted, so they are written anew, if all is there.
-accept: $(BIN)/python  ## take results as made by the code of today, and say so in them
+accept: $(BIN)/python  ## keep results after an edit of code that changes no number
 	@$(GEOSD) accept --study $(STUDY)
 	@[ ! -e $(REPORT) ] || $(GEOSD) run --study $(STUDY) --outputs-only
 
-publish: $(BIN)/python  ## keep a finished study with DVC, commit what names it, and push it
+publish: $(BIN)/python  ## store a finished study with DVC, commit its hashes, and push them
 	@$(GEOSD) publish --study $(STUDY)
 
-restore: .venv/installed  ## fetch a published study, or TARGETS of it; nothing is left to do
+restore: .venv/installed  ## fetch a published study, or TARGETS of it, without a run
 	@$(GEOSD) restore --study $(STUDY) $(TARGETS)
 
 # A file's tests in one process: what they share, as a study that was run, is made once. Files are
 # handed out as tests/conftest.py sorts them; by default those with the fewest tests come last.
 pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test: .venv/installed-test  ## the tests, without the slow ones (make test-all)
+test: .venv/installed-test  ## run the tests, without the slow ones (make test-all)
 	$(pytest) -m "not slow" --durations 15
 
 stop: $(BIN)/python  ## end this folder's Snakemake and jobs, on SLURM too, and unlock it
@@ -102,7 +102,7 @@ $(BIN)/python:
 	@printf '%s\n' "There is no .venv." \
 	  "Hint: make .venv/installed, or on a cluster make .venv/installed-gpu" >&2; exit 1
 
-help-dev:  ## what developers type besides: tests, locks, measurements
+help-dev:  ## developers' commands: tests, locks, measurements
 
 include dev.mk
 

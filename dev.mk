@@ -1,4 +1,4 @@
-# What developers type, beside the Makefile that includes this: `make help-dev`.
+# Developers' targets, included by the Makefile: `make help-dev`.
 #
 #   ENGINE=name    what samples in `make rehearse`: vllm (default) or transformers
 
@@ -74,7 +74,7 @@ results: .venv/installed  ## write docs/results.md, docs/results/ and docs/metri
 	@$(GEOSD) results-page
 	@$(GEOSD) dvc-metrics
 
-pages: results  ## docs/results.md and the pages of the studies as HTML beside them
+pages: results  ## docs/results.md and the pages of the studies as HTML, next to them
 	@set -e; for page in docs/results.md docs/results/*.md; do \
 	  html=$${page%.md}.html; $(BIN)/python workflow/scripts/page.py $$page $$html; \
 	  sed -Ei 's#href="((\.\./)?results(/[^"]*)?)\.md"#href="\1.html"#g' $$html; done
