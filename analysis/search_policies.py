@@ -45,7 +45,7 @@ IDEAL_POLICIES = {
 
 @dataclass(frozen=True, eq=False)
 class TabledPolicy:
-    """A policy whose next x hangs on the set of tried values.
+    """A policy whose next x depends on the set of tried values.
 
     Attributes:
         next_SX: Probability of each x after each set; 0 for values in the set.

@@ -5,7 +5,7 @@ The first is measured over its floor, the second reckoned.
     python benchmarks/floors.py
 
 The floor of a phase is the larger of its arithmetic at the measured rate of a large matrix product
-and its bytes at the measured bandwidth. Beside it: how many torch operations the phase starts, and
+and its bytes at the measured bandwidth. With it: how many torch operations the phase starts, and
 what as many of the smallest operation cost, which is most of a small model's step.
 """
 

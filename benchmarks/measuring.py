@@ -1,7 +1,7 @@
 """What all benchmarks share: clocks, repetitions by turns, phases, peak memory, machine, output.
 
 Times are CPU seconds of the process (`time.process_time`), which other work on the machine disturbs
-far less than wall time; wall time is kept beside them. Imports torch and the standard library, so
+far less than wall time; wall time is kept with them. Imports torch and the standard library, so
 that the programs run in the environment of TRL too.
 """
 

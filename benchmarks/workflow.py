@@ -1,4 +1,4 @@
-"""What the workflow costs beside the science: starts of programs, planning, and Snakemake's jobs.
+"""The workflow's cost without the science: starts of programs, planning, and Snakemake's jobs.
 
     python benchmarks/workflow.py            # --long: `make run` and `make test` instead
 

@@ -1,4 +1,4 @@
-"""Questions whose answers SmolLM2-135M cannot compute and can copy, beside some that it knows.
+"""Questions whose answers SmolLM2-135M cannot compute and can copy, and some that it knows.
 
     python analysis/copied_answers/make_problems.py analysis/copied_answers
 

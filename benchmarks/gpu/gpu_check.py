@@ -212,7 +212,7 @@ def described_sync(sync: dict[str, float]) -> tuple[int, str]:
 
 
 def described_cost(update: dict[str, Any]) -> list[str]:
-    """One model's updates beside the paper's memory and cost."""
+    """One model's updates against the paper's memory and cost."""
     blocks, of = update["measured_blocks"], update["blocks"]
     if not blocks:
         gigabytes = update["device_gb"]

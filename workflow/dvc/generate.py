@@ -96,7 +96,7 @@ class Stage(NamedTuple):
 def stages_of(study: Study) -> list[Stage]:
     """The jobs of a study that make a result, as stages; with `keep: samples` no weights of runs.
 
-    Weights that go are known by the manifest beside them, which has their hash.
+    Weights that go are known by their manifest, which has their hash.
     """
     jobs, snakefile = job_graph(study.name)
     versioned = of_stages(study, lambda *_, **__: None)

@@ -1,7 +1,7 @@
 """Files that an experiment changes for a while, kept as they were, and put back at its end.
 
 What somebody wrote into params.yaml meanwhile survives: the experiment's own settings are taken out
-of the text as it is now. Where both changed the same lines, the text of now is kept beside it.
+of the text as it is now. Where both changed the same lines, the text of now is kept next to it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def keep(name: str, params: Path, text: str, others: Iterable[Path]) -> None:
 def put_back(params: Path) -> str:
     """Put every file back as it was, and forget what was kept; returns what there is to say.
 
-    An edit of params.yaml that was made meanwhile stays in it, or is kept in a file beside it.
+    An edit of params.yaml that was made meanwhile stays in it, or is kept in a file next to it.
     """
     said = _put_params_back(params)
     for kept in (path for path in BEFORE.rglob("*") if path.is_file()):

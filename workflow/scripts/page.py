@@ -134,7 +134,7 @@ def picture_file(source: str, folder: Path) -> Path:
     """The file of a picture that Markdown in a folder names: one of the project's figures.
 
     `..` is taken away before links are followed: where results/ is a link to another disk,
-    results/quick/../../figures is this project's figures/, and nothing beside the link's target.
+    results/quick/../../figures is this project's figures/, and nothing next to the link's target.
 
     Raises:
         PictureError: It lies elsewhere, is of another kind, or is not there.
