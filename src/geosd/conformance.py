@@ -3,7 +3,7 @@
     from geosd.conformance import check
     check(my_loss, "forward_kl")  # AssertionError: a table of what is wrong, and what seems to be
 
-The values are `conformance.json` beside this file; its head has formulas and conventions. This file
+The values are `conformance.json` in this folder; its head has formulas and conventions. This file
 needs torch and nothing of geosd: both may be copied. B = sequences, T = tokens, V = vocabulary.
 """
 

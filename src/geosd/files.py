@@ -116,7 +116,7 @@ def sync(path: Path | str) -> None:
 
 
 def remove_leftovers(path: Path | str) -> None:
-    """Remove what writers of a file left who were killed; only where no other writes it now."""
+    """Remove temporary files of killed writers, unless the file is being written."""
     path = Path(path)
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         temporary.unlink()

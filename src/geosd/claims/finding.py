@@ -1,4 +1,4 @@
-"""What is found of a claim on a model: an estimate, its interval, and the word that it decides."""
+"""A claim's estimate, interval and verdict on one model."""
 
 import math
 from collections.abc import Sequence

@@ -167,7 +167,7 @@ def _half(evidence: Evidence, model: str, which: str) -> list[str]:
     return hardest_first[:half] if which == HARD_HALF else hardest_first[-half:]
 
 
-# ---- What samples agree on -----------------------------------------------------------------------
+# ---- Agreement of samples ------------------------------------------------------------------------
 def late_gain(run: Runs) -> Quantity:
     """OOD pass@n - pass@(n/4) of n samples."""
 

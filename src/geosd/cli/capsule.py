@@ -1,7 +1,7 @@
 """One file with all that a study's numbers follow from.
 
 A capsule is a zip of an RO-Crate (`geosd.provenance.crate`): samples, step logs, manifests,
-problems and tidy tables of a study beside its outputs, at the paths that they have in the project;
+problems and tidy tables of a study and its outputs, at the paths that they have in the project;
 no weights. Names of machines stay here. `geosd.cli.verify` makes it again.
 """
 

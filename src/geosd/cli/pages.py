@@ -28,7 +28,7 @@ APPENDIX = {
     "Environment: code, machines and packages": "pages/environment.html",
     "Snakemake's report: rules, provenance of each result, runtimes": "provenance.html",
 }
-"""Pages beside the front page, by what each shows."""
+"""All pages but the front page, by what each shows."""
 
 
 def environment(study: str, out: Path, runs: Path | None = None) -> None:

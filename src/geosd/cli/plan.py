@@ -1,8 +1,8 @@
 """Say what a study will cost before anything is spent: jobs, GPUs, hours, days, disk.
 
 The jobs are those of a dry run of Snakemake. Nothing is run, fetched or written, and no data need
-be there. Where results have manifests, the seconds that these record stand beside what was
-reckoned.
+be there. Where results have manifests, the seconds that these record stand next to the
+reckoned ones.
 """
 
 import json
@@ -46,7 +46,7 @@ from geosd.reporting.plan_tables import CalendarRow
 
 SITE = Path("profiles/slurm/site.yaml")
 OTHER_BOUNDS = ((64, None), (64, 16))
-"""Jobs and trainings at once beside the site's for which the plan has a line; None: the site's."""
+"""More jobs and trainings at once of which the plan has a line; None: the site's."""
 BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
 """Problems of the whole benchmarks."""
 

@@ -35,7 +35,7 @@ def main(
     """Build a model's pool of verified solutions, from rollouts of pi_0 or given ones.
 
     Args:
-        problems: The training problems; the card of the data set lies beside them.
+        problems: The training problems; the card of the data set lies in their folder.
         scratch: Folder of the rollouts that a killed job continues from.
     """
     job = Job("pool", params, study, model, draw=draw, out=out)

@@ -55,7 +55,7 @@ class Data(Section):
     own."""
     raw: PathWords | None
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/problems.md; file or folder of
-    one's own problems, docs/extending.md; other sources need none."""
+    the user's problems, docs/extending.md; other sources need none."""
     thinking: Thinking
     """Whether a chat model thinks before its answer. Student, teacher and evaluation have a switch
     each: {student: ..., teacher: ..., evaluation: ...}. Some templates leave no choice. Not given

@@ -106,7 +106,7 @@ def _is_judged(study: Study) -> bool:
 
 
 def _benchmarks(study: Study, _: OutputSpec) -> str:
-    """Files of one's own may hold no benchmark; other sources have some."""
+    """A user's files may hold no benchmark; other sources have some."""
     if not _is_judged(study):
         return "shows scores on the benchmarks; data.purpose must be study"
     data = study.section("data")
@@ -116,7 +116,7 @@ def _benchmarks(study: Study, _: OutputSpec) -> str:
         return ""
     return (
         "shows scores out of distribution, and there is no file but"
-        f" {files[0]}; data.raw must be a folder with a file for each benchmark beside train.jsonl"
+        f" {files[0]}; data.raw must be a folder with train.jsonl and a file for each benchmark"
     )
 
 

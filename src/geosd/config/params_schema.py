@@ -1,4 +1,4 @@
-"""The schema of params.yaml beside protocol and resources: models, variants, studies, all of it.
+"""The schema of params.yaml but for protocol and resources: models, variants, studies, all of it.
 
 Models, variants and studies lay partial sections over the protocol's; `overlay_of` makes their
 classes.
@@ -186,8 +186,8 @@ class Params(Section):
     study: Name
     """The study that is run where the command line names none (`--config study=NAME`)."""
     trackers: Annotated[list[Tracker], Distinct]
-    """Where training curves go beside the step log. No result depends on it: it is a setting of no
-    rule."""
+    """Trackers that get training curves, as the step log does. No result depends on it: it is a
+    setting of no rule."""
     protocol: Protocol
     """The paper's protocol, each value with its place in the paper."""
     models: Annotated[dict[Name, ModelSchema], Field(min_length=1)]

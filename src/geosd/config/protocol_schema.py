@@ -105,7 +105,7 @@ class Lora(Section):
     alpha: Annotated[float, Field(ge=0.01, le=4096)]
     """alpha / rank is the factor of their product."""
     targets: Annotated[tuple[Literal[PROJECTIONS], ...], Field(min_length=1), Distinct]
-    """Linear layers of each block beside which they stand."""
+    """Linear layers of each block that get them."""
 
 
 class Recipe(Section):
@@ -314,7 +314,7 @@ class Rollout(Section):
     """Devices that share each matrix. Read by vllm only, as all that follow."""
     memory: Annotated[float, Field(ge=0.05, le=0.95)]
     """Share of a device's memory for the engine's weights and cache where a training's models lie
-    beside it, and of the host's memory on a CPU; alone on a GPU the engine takes .9."""
+    next to it, and of the host's memory on a CPU; alone on a GPU the engine takes .9."""
     process: Literal["own", "same"]
     """Whether the engine has a process of its own, or runs in the trainer's."""
 

@@ -93,7 +93,7 @@ def step_seconds(
     update = operations / (request.trainers * assumed.flops)
     if not training.generates:
         return 0.0, update
-    # A step waits for its longest response; the rollouts of a step fit beside the anchor.
+    # A step waits for its longest response; the rollouts of a step fit next to the anchor.
     rollouts = SamplingWorkload(training.update.sequences, training.cap)
     gpus = request.inference or request.trainers
     longest = replace(assumed, length=1.0)

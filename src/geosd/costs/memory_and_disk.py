@@ -21,7 +21,7 @@ from geosd.optim.factor_sizes import factor_bytes
 BF16, FP32 = 2, 4
 STATE_BYTES = {"master weights": 4, "gradients": 4, "first moments": 4, "second moments": 4}
 """Bytes a parameter while training, all fp32 (the paper: fp32 master weights, AdamW). With bf16
-weights and bf16 gradients beside fp32 master weights and moments the sum is the same, 16."""
+weights and bf16 gradients with fp32 master weights and moments the sum is the same, 16."""
 SNAPSHOT_BYTES = 2
 """Bytes a parameter of the anchor: bf16 weights and nothing else."""
 GB = 1e9

@@ -115,7 +115,7 @@ def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
     for name, divergence in DIVERGENCES.items():
         with torch.enable_grad():
             z = log_p.detach().requires_grad_()
-            # Positions do not know of each other: the gradient of the sum is each one's own.
+            # Positions do not know of each other: each has its gradient in that of the sum.
             (gradient,) = torch.autograd.grad(divergence(z, log_q.detach()).sum(), z)
         norms[name] = torch.linalg.vector_norm(gradient, dim=-1)
     return norms

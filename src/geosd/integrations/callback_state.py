@@ -20,7 +20,7 @@ OF = "of_checkpoint"
 def save_to_checkpoint(
     args: TrainingArguments, state: TrainerState, name: str, value: dict[str, Any], model: nn.Module
 ) -> None:
-    """Write values, step and sums of the weights beside what the Trainer has just saved."""
+    """Write values, step and sums of the weights to the folder that the Trainer has just saved."""
     if args.save_only_model:
         return
     saved = {**value, OF: {"step": state.global_step, "weights": _sums(model)}}

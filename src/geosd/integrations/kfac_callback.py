@@ -216,7 +216,7 @@ def loss_positions(named: Mapping[str, Any]) -> Tensor:
     """How many tokens of each sequence the loss counts, [B], from a model's named arguments.
 
     They are `labels` [B, T], -100 where the loss does not count, or `logits_to_keep`, the length of
-    padded responses plus one, beside `attention_mask` [B, T]; ValueError without either.
+    padded responses plus one, with `attention_mask` [B, T]; ValueError without either.
     """
     labels, keep, mask = (named.get(n) for n in ("labels", "logits_to_keep", "attention_mask"))
     if labels is not None:

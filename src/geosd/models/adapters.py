@@ -1,4 +1,4 @@
-"""LoRA: low-rank matrices beside a model's linear layers, the only weights of it that train.
+"""LoRA: low-rank matrices added to a model's linear layers, the only weights of it that train.
 
 A layer W x becomes W x + (alpha / rank) B A x, with B = 0 at first, so that the model begins as
 pi_0. There is no dropout: it would count as drift. peft makes the layers; the model stays of its
@@ -19,7 +19,7 @@ MATRICES, BASE = ".lora_", ".base_layer."
 def add_adapter(
     model: nn.Module, rank: int, alpha: float, targets: Sequence[str], seed: int
 ) -> None:
-    """Freeze a model and put matrices beside its layers of the names `targets`, in place.
+    """Freeze a model and add matrices to its layers of the names `targets`, in place.
 
     Raises:
         ImportError: peft is not installed.

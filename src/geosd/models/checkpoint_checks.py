@@ -54,7 +54,7 @@ def naming(folder: Path | str) -> Iterator[None]:
 
 
 def refuse_remote_code(folder: Path | str) -> None:
-    """Refuse a checkpoint that names a program: beside its weights, or on the hub.
+    """Refuse a checkpoint that names a program: next to its weights, or on the hub.
 
     Raises:
         CheckpointError: config.json is no object; it has an `auto_map`, and transformers does not
@@ -80,7 +80,7 @@ def refuse_remote_code(folder: Path | str) -> None:
 
 
 def refuse_adapters(folder: Path | str) -> None:
-    """Refuse a folder that holds adapters beside a model, or in its place.
+    """Refuse a folder that holds adapters next to a model, or in its place.
 
     With peft installed transformers applies them, and without it does not: the same files would be
     two models. CheckpointError names the first.

@@ -108,7 +108,7 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
 
 
 def refuse_two_heads(model: PreTrainedModel, weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Refuse weights that hold a head beside the embedding that it is tied to, and another one.
+    """Refuse weights that hold another head than the embedding that it is tied to.
 
     `model` is theirs, without values. Where both are the same, either is the head.
     """

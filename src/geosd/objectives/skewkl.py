@@ -16,7 +16,7 @@ class SkewKL(Objective):
     """forward: KL(q||alpha q + (1-alpha) p); reverse: KL(p||alpha p + (1-alpha) q).
 
     Source: Ko et al., DistiLLM (arXiv 2402.03898); the paper (app:exp-baselines) selects alpha = .1
-    and names no direction. Our reading: forward, by its name and its place beside FwdKL; DistiLLM-2
+    and names no direction. Our reading: forward, by its name and its place by FwdKL; DistiLLM-2
     takes the reverse one on student-generated text.
     """
 

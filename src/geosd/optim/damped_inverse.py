@@ -42,7 +42,7 @@ def damped_inverse(
 ) -> tuple[Tensor, int, int | None]:
     """Invert symmetric blocks plus `shift` times the identity, by Cholesky.
 
-    Beside very large entries, float32 loses the shift itself; float64 adds it anew. Stored averages
+    With very large entries, float32 loses the shift itself; float64 adds it anew. Stored averages
     are covariances but for their rounding, which can be larger than the shift: in bfloat16 2^-9 of
     an entry of 1,600 is 3, and the shift .03. Then negative eigenvalues are rounding. Setting them
     to 0 gives the nearest covariance, which is never farther from the exact one.

@@ -60,7 +60,7 @@ class KFAC:
         least_share: Least share of the blocks' trained weights that the layers must hold, in
             [0, 1]. Experts in one tensor of three dimensions, or layers of another class, cannot be
             taken: a model that has such weights is refused, and under a lower share warned of.
-            Without effect beside a `select` of one's own.
+            Without effect where `select` is given.
         share_inputs: Keep one A for q, k, v and one for gate, up, which read the same input. Exact;
             False stores one each, as the paper's memory formula counts.
         group: Ranks whose positions are pooled and that share out the blocks, if there are several:

@@ -214,7 +214,7 @@ def render(
 ) -> str:
     """The text of a chat that waits for its answer, by the template of `owner`'s tokenizer.
 
-    Each turn has role and content; `variables` are the template's, beside the turns; `date` is the
+    Each turn has role and content; `variables` are the template's, besides the turns; `date` is the
     day that it gets for today. ChatTemplateError if it raises, takes more time, memory or text than
     it may, or takes something from the clock, from chance or from the machine's memory.
     """

@@ -8,7 +8,7 @@ from typing import Protocol
 class PromptFormat(Protocol):
     """Interface of a data set's prompt format, such as `MiniaturePrompts` or `ChatPrompts`.
 
-    A format may leave out `turn_ends`, the tokens that end an answer beside those of tokenizer and
+    A format may leave out `turn_ends`, the tokens that end an answer besides those of tokenizer and
     model, and `opens_thought`: prompts end in a thought, which a response must close.
     """
 

@@ -26,7 +26,7 @@ SOURCES = Path(geosd.__file__).parents[1]
 """The folder that holds the package."""
 LEFT_OUT = ("geosd.config", "geosd.models.model_card")
 """Packages and modules that decide no result: what the configuration decides reaches a step through
-its settings, and a model card is written beside a result that is whole."""
+its settings, and a model card is written to a result that is whole."""
 DATA_FILES = ("yaml", "jinja", "mplstyle")
 """Endings of data files; they are hashed byte by byte."""
 BY_NAME = {"objective": "geosd.objectives", "source": "geosd.problems.sources"}

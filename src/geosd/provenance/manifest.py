@@ -1,6 +1,6 @@
 """What a step ran with: enough to say, of any file, which code, machine and inputs made it.
 
-A manifest is made, written beside the result, and read with a check that it is whole.
+A manifest is made, written to the result's folder, and read with a check that it is whole.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Hashes of files: of a checkpoint's, and of each result against the manifest of its step.
 
-A step proves what it reads before it computes. A file beside which no manifest lies was not made by
+A step proves what it reads before it computes. A file without a manifest near it was not made by
 a step; it is taken as it is, and its reader checks its records alone.
 """
 

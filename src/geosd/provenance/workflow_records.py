@@ -128,5 +128,5 @@ def _write(path: Path, text: str) -> None:
 
 
 def records_file(study: str) -> Path:
-    """The file in git, beside what DVC keeps, with Snakemake's records of a published study."""
+    """The file in git, not in DVC's cache, with Snakemake's records of a published study."""
     return PUBLISHED / f"{study}.json.gz"

@@ -42,7 +42,7 @@ def _published_gain(family: str | None, variant: str, benchmark: str) -> float |
 
 @figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Plot `figure_frontier`: OOD gain against ID gain of every method, beside the paper's."""
+    """Plot `figure_frontier`: OOD gain against ID gain of every method, and the paper's."""
     points = [{"run": name, "variant": name} for name in ordered(methods) if name != "pi_0"]
     gains, published = {}, {}
     for model in models:

@@ -50,7 +50,7 @@ themed = matplotlib.rc_context(THEME)
 
 PAGE_IN = 5.5
 HALF_IN = 2.65
-"""The paper's text width, and that of a figure beside another, in inches."""
+"""The paper's text width, and that of each of two figures in a row, in inches."""
 LABEL_PT = 6.5
 DARK = b"@media (prefers-color-scheme: dark){:root{filter:invert(.93) hue-rotate(180deg)}}</style>"
 """Makes an SVG dark on a dark page, and keeps its hues; pages have no second file of a figure."""

@@ -75,7 +75,7 @@ def text_colour(colour: str) -> tuple[float, float, float]:
 
 
 DASHED_METHODS = ("pi_0", "geosd_no_prox")
-"""The base model is a reference and no method, and that ablation is drawn beside GeoSD alone."""
+"""The base model is a reference and no method, and that ablation is drawn with GeoSD alone."""
 
 
 MARKER = {"markersize": 3.4, "markeredgewidth": 0.3, "markeredgecolor": "white"}

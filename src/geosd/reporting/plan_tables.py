@@ -133,7 +133,7 @@ def _hours(hours: float | None) -> str:
 
 
 def _each(cells: Iterable[str]) -> str:
-    """The cells of the models, or the one that all have; a unit of all stands once, at the end."""
+    """Join the models' cells with slashes; one cell if all agree, a shared unit once."""
     cells = list(cells)
     if not cells:
         return MISSING

@@ -17,7 +17,7 @@ def preview_table(
 ) -> Table:
     """The table `preview`: a row for each model and method of which runs are there.
 
-    Beside each mean stand half of Student's 95 % interval and half of the 95 % predictive interval
+    Next to each mean stand half of Student's 95 % interval and half of the 95 % predictive interval
     of the mean of all `seeds`. Δ OOD is the difference of means from pi_0, as in `table_main`.
     """
     columns = [Column("n", "seeds")]

@@ -62,7 +62,7 @@ class OutputSpec:
     Attributes:
         title: What it shows, a few words.
         caption: What one sees, as the report says it; reStructuredText, in lines of any length.
-            Words in braces hold only where the paper's numbers stand beside those of a model.
+            Words in braces hold only where the paper's numbers stand next to those of a model.
         protocol: Keys of the protocol, as `training.top_k`, whose last part is an argument's name.
         paper: The item of the paper that it stands for, as claims name it, e.g. "Figure frontier";
             empty for one that the paper has not.
@@ -94,7 +94,7 @@ class OutputSpec:
     settings: tuple[str, ...] = ()
 
     def words(self, beside_paper: bool) -> str:
-        """The caption of a study in which the paper's numbers stand beside a model's, or do not."""
+        """The caption of a study in which the paper's numbers stand by a model's, or do not."""
         caption = " ".join(self.caption.split())
         return re.sub(r"\{([^}]*)\}", r"\1" if beside_paper else "", caption)
 

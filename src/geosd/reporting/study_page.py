@@ -200,7 +200,7 @@ def caption_markdown(
 
 
 def alt_text_from_caption(caption: str) -> str:
-    """What a figure shows, for who cannot see it: its title and the first sentence of its caption.
+    """Alt text of a figure: its title and the first sentence of its caption.
 
     >>> alt_text_from_caption("**Drift over steps.** Mean over [seeds]. Bands: SD.")
     'Drift over steps. Mean over seeds.'

@@ -22,7 +22,7 @@ from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
-    """Build `table_benchmarks`: accuracy on each OOD benchmark, beside the paper's on its own."""
+    """Build `table_benchmarks`: accuracy on each OOD benchmark, and the paper's on its."""
     columns: list[MethodColumn] = []
     for model in models:
         family = paper.paper_family(model)

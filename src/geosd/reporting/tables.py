@@ -15,7 +15,7 @@ MISSING = "–"
 class Cell:
     """One entry of a table, and how it is printed: a number, a word, or None for nothing.
 
-    `sd` is a deviation beside the number, `form` the format of both, e.g. ".1f", "+.1f", "d"; the
+    `sd` is a deviation after the number, `form` the format of both, e.g. ".1f", "+.1f", "d"; the
     best of a column is bold, the second underlined.
     """
 

@@ -63,7 +63,7 @@ def build_sampler(
             progress=progress,
         )
     require_vllm()
-    if model is None and torch.cuda.is_available():  # no model beside it: vLLM's own share, 0.9
+    if model is None and torch.cuda.is_available():  # no other model: vLLM's own share, 0.9
         options.pop("memory", None)
     return VllmSampler(
         partial(start_engine, checkpoint, live=live, **options),

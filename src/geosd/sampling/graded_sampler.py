@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class Draw(NamedTuple):
-    """Samples of problems that share a seed, whatever is drawn beside them.
+    """Samples of problems that share a seed, whatever else is drawn.
 
     `numbers` are those of each problem's samples.
     """

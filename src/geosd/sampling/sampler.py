@@ -41,7 +41,7 @@ OnFinish = Callable[[int, Completion], None]
 
 
 class PromptBatch(NamedTuple):
-    """Prompts that are sampled with one seed, whatever else is sampled beside them."""
+    """Prompts that are sampled with one seed, whatever else is sampled at the time."""
 
     prompts: Sequence[Sequence[int]]
     seed: int
@@ -95,5 +95,5 @@ class Sampler(Protocol):
         ...
 
     def record(self) -> dict[str, Any]:
-        """What a manifest says of it: all that can change a completion beside seed and weights."""
+        """Its entry in a manifest: all that can change a completion, besides seed and weights."""
         ...

@@ -183,7 +183,7 @@ class TransformersSampler(Sampler):
         return _Part(session, list(places), ended_B, 0, {}, tokens_TB)
 
     def _key(self, batch: PromptBatch, places: list[int], sampling: SamplingParams) -> Any:
-        """What names a part: all that decides its bytes, beside the weights and the job."""
+        """A part's name: all that decides its bytes, besides the weights and the job."""
         prompts = [list(batch.prompts[i]) for i in places]
         return [batch.seed, places, prompts, vars(sampling), self._step_record]
 

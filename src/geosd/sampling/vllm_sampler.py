@@ -174,7 +174,7 @@ class VllmSampler(Sampler):
             top_p=sampling.top_p,
             top_k=0,  # all tokens; transformers says it in the same way
             max_tokens=sampling.max_new_tokens,
-            # Ours alone end a response: vLLM would add those that it finds beside the model.
+            # Ours alone end a response: vLLM would add those that it finds with the model.
             ignore_eos=True,
             stop_token_ids=self.end_ids,
             seed=seed_of(seed, "request", place),

@@ -106,7 +106,7 @@ def frozen_copy(
 
     It is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses nothing
     where the student computes in it: these are its compute weights. Weights that do not train, as
-    those beside adapters, are the original's own.
+    those of a model with adapters, are the original's own.
     """
     if isinstance(model, FSDPModule):
         frozen = sharded_copy(model, dtype, compute)

@@ -1,4 +1,4 @@
-"""The step log: one table per metric, kept by DVCLive, and any other trackers beside it.
+"""The step log: one table per metric, kept by DVCLive, and any other trackers.
 
 All trackers are accelerate's. DVCLive appends one line a step to each table, under
 `plots/metrics/`. Lines of steps that a killed run will do again are dropped before it goes on, so

@@ -1,4 +1,4 @@
-"""What samples agree on, and how far they cover the problems."""
+"""Agreement of samples, and how far they cover the problems."""
 
 from functools import partial
 

@@ -362,7 +362,7 @@ def compare_formulas(gold: str, answer: str) -> Reason:
 
 
 def _have_ratio_one(one: Any, other: Any) -> bool:
-    """Whether two numbers that differ by next to nothing are near also beside their own size."""
+    """Whether two numbers that differ by next to nothing are near for their size, too."""
     if not (getattr(one, "is_number", False) and getattr(other, "is_number", False)):
         return True
     if one == other or other == 0:

@@ -1,4 +1,4 @@
-"""Problems of one's own, in JSON-lines files."""
+"""The user's problems, in JSON-lines files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _VALIDATE = TypeAdapter(OwnProblem).validate_json
 
 @register("jsonl")
 class JsonLines(DapoMath):
-    """Data source of one's own problems, put and graded as the paper's; docs/extending.md.
+    """Data source of the user's problems, put and graded as the paper's; docs/extending.md.
 
     `data.raw` is a file, or a folder with `train.jsonl` and a file for each out-of-distribution
     benchmark, named like it. All other splits are drawn from the one file or from `train.jsonl`.
@@ -106,7 +106,7 @@ class JsonLines(DapoMath):
         return replace(splits, card=card)
 
     def benchmark_sizes(self, raw: str | None) -> Mapping[str, int] | None:
-        """Lines of each file beside the training problems; None where the files are not there."""
+        """Lines of each file but the training problems; None where the files are not there."""
         try:
             files = find_files(raw)
         except (ValueError, FileNotFoundError):
