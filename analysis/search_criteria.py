@@ -50,7 +50,7 @@ class Sample:
 
 @dataclass
 class Measured:
-    """What was measured of one base model of the search world.
+    """Measurements of one base model of the search world.
 
     Attributes:
         accuracy: Benchmark -> avg@k of each problem.

@@ -1,4 +1,4 @@
-"""What each loss wants in the search world: its optimum against a fixed teacher, without training.
+"""Optimum of each loss in the search world, against a fixed teacher, without training.
 
     python analysis/search_optima.py
 

@@ -1,4 +1,4 @@
-"""What policies of the search world reach, exactly; docs/search.md has some of them.
+"""Accuracies of policies of the search world, exactly; docs/search.md has some of them.
 
     python analysis/search_policies.py
 
@@ -143,7 +143,7 @@ def answer_chances(
 
 @dataclass(frozen=True)
 class Reached:
-    """What a policy reaches on a benchmark, each in [0, 1].
+    """A policy's scores on a benchmark, each in [0, 1].
 
     Attributes:
         accuracy: avg@k.
@@ -161,7 +161,7 @@ class Reached:
 def reached(
     policy: TabledPolicy, benchmarks: Sequence[Benchmark], cap: int = CAP, k: int = 16
 ) -> list[Reached]:
-    """What a policy reaches on each benchmark with k samples a problem, as it is sampled."""
+    """A policy's scores on each benchmark with k samples a problem, as it is sampled."""
     reach_S = policy.reach()
     rows: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}
     found = []

@@ -1,4 +1,4 @@
-"""What base models and their teachers say at visited states: the table of docs/smollm2.md.
+"""Base models and their teachers at visited states: the table of docs/smollm2.md.
 
     python analysis/visited_states.py figures/miniature figures/smollm2_methods
 

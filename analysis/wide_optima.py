@@ -1,4 +1,4 @@
-"""What each loss wants in the wide search world: its optimum against a fixed teacher.
+"""Optimum of each loss in the wide search world, against a fixed teacher.
 
     python analysis/wide_optima.py
 

@@ -1,4 +1,4 @@
-"""What policies of the wide search world reach, exactly; docs/wide.md has some columns.
+"""Accuracies of policies of the wide search world, exactly; docs/wide.md has some columns.
 
     python analysis/wide_policies.py
 
@@ -172,7 +172,7 @@ def answer_chances(
 def reached(
     policy: GroupedPolicy, benchmarks: Sequence[Benchmark], cap: int = CAP, k: int = 16
 ) -> list[Reached]:
-    """What a policy reaches on each benchmark with k samples a problem, as it is sampled."""
+    """A policy's scores on each benchmark with k samples a problem, as it is sampled."""
     rows_BK = np.zeros((3, 3, 4))
     for band, kind in product(range(3), range(3)):
         right, wrong_K, others_K = answer_chances(policy, band, kind, cap)

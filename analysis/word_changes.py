@@ -25,7 +25,7 @@ OPPOSITE = {"agrees", "opposite"}
 
 @dataclass(frozen=True)
 class Changes:
-    """What changes from one ledger to another, over the rows that at least one of them exercised.
+    """Changes from one ledger to another, over the rows that at least one of them exercised.
 
     Attributes:
         words: Rows by word in the first ledger (index) and in the other (columns).

@@ -47,7 +47,7 @@ PEAKED = 3.0
 
 
 class Heads(nn.Module):
-    """What the loss sees of a model: its output head; with it, hidden states by model."""
+    """The loss's part of a model: its output head; with it, hidden states by model."""
 
     def __init__(self, sizes: argparse.Namespace) -> None:
         """Draw head and hidden states; teacher and anchor are near the student."""

@@ -1,4 +1,4 @@
-"""What a step costs at least: the miniature's on this core, and the 8B step's on an H200.
+"""Least cost of a step: the miniature's on this core, and the 8B step's on an H200.
 
 The first is measured over its floor, the second reckoned.
 

@@ -1,4 +1,4 @@
-"""What all benchmarks share: clocks, repetitions by turns, phases, peak memory, machine, output.
+"""Parts of all benchmarks: clocks, repetitions by turns, phases, peak memory, machine, output.
 
 Times are CPU seconds of the process (`time.process_time`), which other work on the machine disturbs
 far less than wall time; wall time is kept with them. Imports torch and the standard library, so
@@ -155,7 +155,7 @@ def resident_bytes() -> int:
 
 
 def in_child(function: Callable[[], Any]) -> Any:
-    """What `function` returns in a fork of this process, whose peak memory is its own.
+    """The result of `function` in a fork of this process, whose peak memory is its own.
 
     Fork before torch has started threads.
 
@@ -278,7 +278,7 @@ def commit() -> str:
 def result(
     section: str, tables: list[dict[str, Any]], data: Any, headlines: list[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """What a benchmark writes.
+    """Files of a benchmark.
 
     Args:
         section: Name of the benchmark.

@@ -26,7 +26,7 @@ _IN_WORDS = {
     errno.EFBIG: re.compile(r"File too large|os error 27\b"),
 }
 _HIDING = re.compile(r"disk I/O error|iostream error|unexpected pos|write failed|PytorchStream")
-"""What writers in other languages (SQLite, torch) say of a write that failed, without a number."""
+"""Words of writers in other languages (SQLite, torch) on a failed write, without a number."""
 
 
 class NoRoomError(OSError):

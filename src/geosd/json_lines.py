@@ -74,7 +74,7 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
 
 
 def _mistakes(error: ValidationError) -> str:
-    """What pydantic found, one clause a field."""
+    """Pydantic's findings, one clause a field."""
     clauses = []
     for mistake in error.errors(include_url=False):
         field = ".".join(map(str, mistake["loc"]))

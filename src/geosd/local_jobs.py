@@ -22,7 +22,7 @@ SHARDED_ENDING_S = 300.0
 """How long a training of several processes may take, which gathers its state first."""
 WRAPPERS = ("bash", "sh", "dash")
 SERVER = "geosd.cli.forkserver"
-"""What the command of a server of programs, and of its forks, names; it ends with Snakemake."""
+"""Mark of a server of programs, and of its forks, in their command; it ends with Snakemake."""
 
 
 def local_jobs(folder: Path) -> dict[int, psutil.Process]:

@@ -4,7 +4,7 @@ import sys
 from io import TextIOWrapper
 
 BY_DEFAULT = ("strict", "surrogateescape")
-"""What Python does with such characters on stdout; the second where the locale is C."""
+"""Python's error handlers of such characters on stdout; the second where the locale is C."""
 
 
 def print_with_replacements() -> None:

@@ -88,9 +88,9 @@ class Stage(NamedTuple):
     file: str
     """The file in its folder that Snakemake is asked for."""
     deps: dict[str, str]
-    """What it reads, by name where its rule has several jobs."""
+    """Its inputs, by name where its rule has several jobs."""
     outs: list[str]
-    """What it makes: its folder, or files in it."""
+    """Its output: its folder, or files in it."""
 
 
 def stages_of(study: Study) -> list[Stage]:

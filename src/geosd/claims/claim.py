@@ -23,7 +23,7 @@ from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
 
 StudyKind = Literal["main", "ablation", "privilege", "ladder", "stepsize", "readings"]
-"""What a study is designed for; studies of other kinds judge no claim."""
+"""Kinds of studies that judge claims; studies of other kinds judge none."""
 Direction = Literal["greater", "less", "within"]
 Read = Callable[[Evidence, str, str], pd.Series]
 """Values by seed or problem, given the evidence, a model and the name of its runs."""

@@ -1,4 +1,4 @@
-"""What a study has to judge claims by: its tidy tables, its sweeps, its models of several sizes."""
+"""A study's evidence on claims: its tidy tables, its sweeps, its models of several sizes."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

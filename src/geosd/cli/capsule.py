@@ -133,7 +133,7 @@ def _manifest(folder: Path, name: str, home: Path) -> tuple[str, Path]:
 
 
 def _properties(folders: RunFolders) -> list[Mapping[str, Any]]:
-    """What grading needs to know of each model, and only its tokenizer says."""
+    """Each model's part in grading that only its tokenizer has."""
     from geosd.models.load_and_save import load_tokenizer  # what checks a capsule needs no torch
 
     bases: dict[str, str] = {}

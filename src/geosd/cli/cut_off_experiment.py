@@ -1,4 +1,4 @@
-"""What `make exp` leaves where it is killed, and the word on it of the programs that come after.
+"""Leftovers of a killed `make exp`, and the word on them of the programs that come after.
 
 An experiment changes params.yaml for as long as it runs. The files as they were before lie in a
 folder meanwhile, and the experiment holds a lock, which ends with its process. The folder without

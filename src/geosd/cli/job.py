@@ -54,7 +54,7 @@ class Job:
         self._code = code_hashes(rule, self.settings)
 
     def identity(self, inputs: Mapping[Path, str], **more: Any) -> dict[str, Any]:
-        """What a resume state of the job must be of: code, packages, settings, inputs, and `more`.
+        """Identity of the job's resume states: code, packages, settings, inputs, and `more`.
 
         A part of `more` takes the place of one of the same name.
         """

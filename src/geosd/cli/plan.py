@@ -156,7 +156,7 @@ def _of_study(
 
 
 def _times_elsewhere(study: Study, rows: Sequence[hours.PlanRow]) -> str:
-    """What jobs without a GPU took in other studies, in words; nothing where all are measured."""
+    """Times of jobs without a GPU in other studies, in words; nothing where all are measured."""
     wanted = [(row.model, row.rule) for row in rows if row.jobs and row.measured is None]
     if not wanted:
         return ""
@@ -191,7 +191,7 @@ def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int,
 def slurm_requests(
     study: Study, models: Sequence[str], max_minutes: int
 ) -> dict[slurm.Request, list[str]]:
-    """What the planned jobs ask SLURM for, each once -> the models and rules that do.
+    """Requests of the planned jobs to SLURM, each once -> the models and rules that make them.
 
     A job asks for `max_minutes` at most, and goes on when it is submitted again.
     """

@@ -44,7 +44,7 @@ SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "pipelines", "workflow", "src
 
 
 def run(*command: str) -> str:
-    """What a command of DVC, git or Snakemake prints; if it fails, this process ends with that."""
+    """Output of a command of DVC, git or Snakemake; if it fails, this process ends with that."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
@@ -245,7 +245,7 @@ def is_finished(study: str) -> bool:
 
 
 def not_fetched(error: str) -> str:
-    """What to say where DVC could not fetch: its words, or in their place that its store is gone.
+    """The message where DVC could not fetch: its words, or in their place that its store is gone.
 
     Without a store DVC lists each file that it does not find, and not the store.
     """

@@ -1,4 +1,4 @@
-"""What local files and tokenizers say of a study before its first job, by what the jobs use.
+"""Local files and tokenizers of a study, read before its first job as the jobs will.
 
 `geosd plan` names what is at fault, `geosd doctor` all that was found, and the driver refuses to
 start a job before it. Nothing is written, fetched or sampled.
@@ -27,7 +27,7 @@ from geosd.sampling.solution_pool import graded_solutions, pool_solutions, requi
 LONGEST = 20
 """Problems that are put into tokens, those of the most characters."""
 CHECKED = (ValueError, OSError, RuntimeError)
-"""What jobs raise of wrong files, tokenizers and packages that are not there."""
+"""Errors of jobs with wrong files, tokenizers and packages that are not there."""
 
 
 def needs_look(study: Study) -> bool:

@@ -294,7 +294,7 @@ class Check:
                 yield file.as_posix()
 
     def _other_manifest(self, again: Path) -> Iterator[str]:
-        """What the manifest of the shipped form says otherwise; the versions that drew it aside."""
+        """Differences from the manifest of the shipped form, but for the versions that drew it."""
         kept, made = (shipping.read_shipped(each) for each in (self.figures, again))
         if kept.model_dump(exclude={*OF_MACHINE}) != made.model_dump(exclude={*OF_MACHINE}):
             yield (self.figures / shipping.MANIFEST).as_posix()

@@ -1,4 +1,4 @@
-"""What other programs and papers call the keys of params.yaml; errors name what is meant."""
+"""Names of params.yaml's keys in other programs and papers; errors name the key that is meant."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ NOTES = {
     "problems": "a step takes one rollout of each",
     "microbatch": "responses that a process takes through the models at once; the update stays",
 }
-"""What is to be reckoned where the other word counts in another unit."""
+"""The conversion where the other word counts in another unit."""
 
 
 def keys_for(word: object) -> list[str]:

@@ -274,7 +274,7 @@ def _trainings(study: Study, model: str) -> Iterator[Clash]:
 def _beyond(
     training: Mapping[str, Any], size: ModelSize, resources: TrainingResources
 ) -> Iterator[Clash]:
-    """What a training asks beyond its model's size, or of the processes that its job starts."""
+    """Demands of a training beyond its model's size, or on the processes that its job starts."""
     kfac = training["optimiser"]["kfac"]
     if training["optimiser"]["rule"] == "kfac" and kfac["blocks"] > (size.hidden or kfac["blocks"]):
         message = f"{kfac['blocks']} is more than the {size.hidden} hidden dimensions, for"
@@ -329,7 +329,7 @@ def _value_at(values: Any, key: KeyPath) -> Any:
 
 @lru_cache(maxsize=4096)
 def _refusals(section: type[Section], text: str) -> tuple[Clash, ...]:
-    """What a section's class says of a resolved section, as JSON; studies share most sections."""
+    """Errors of a section's class on a resolved section, as JSON; studies share most sections."""
     try:
         section.model_validate_json(text)
     except ValidationError as error:
@@ -344,7 +344,7 @@ def _refusals(section: type[Section], text: str) -> tuple[Clash, ...]:
 
 
 def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
-    """What a released checkpoint lacks, or None; it may name the hub for others, a folder here."""
+    """Missing parts of a released checkpoint, or None; it may name the hub, or a folder here."""
     named = [place for place in PINS if checkpoint.get(place)]
     if not named:
         return "base.checkpoint names neither repo, folder nor package"

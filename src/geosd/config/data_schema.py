@@ -25,7 +25,7 @@ class Wording(Section):
     """Protocol section `data.wording`: words of a chat model's prompts; null keeps the source's."""
 
     instruction: Annotated[Words, Field(min_length=1)] | None
-    """What follows every question."""
+    """Text after every question."""
     examples: (
         tuple[Annotated[tuple[Words, Words], Field(description="question, answer")], ...] | None
     )

@@ -76,7 +76,7 @@ def _base_model(params: Params, source: Source) -> list[Mistake]:
 
 
 def _of_studies(params: Params, source: Source) -> list[Mistake]:
-    """What is wrong with each study; of a key that others inherit once, with their names."""
+    """Errors of each study; of a key that others inherit once, with their names."""
     found: dict[Mistake, list[str]] = {}
     for name in params.studies:
         for mistake in _study(params, name, source):

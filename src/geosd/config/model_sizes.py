@@ -54,7 +54,7 @@ def _size_of_checkpoint(folder: Path) -> ModelSize:
 
 
 def spare_context(study: Study, model: str) -> dict[str, int]:
-    """What the size of a model's context leaves for a question and its template: reader -> tokens.
+    """Room for a question and its template in a model's context: reader -> tokens.
 
     The teacher also reads a solution, which may be as long as the pool's cap. Without entries where
     the context is not known before the base model is there; ContextError if a reader has no room.

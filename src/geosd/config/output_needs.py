@@ -1,4 +1,4 @@
-"""What a table or figure needs of a study so that it has something to show.
+"""Needs of a table or figure: a study must meet them so that it has something to show.
 
 Its declaration says so (`geosd.reporting.specs`). The configuration is refused where a study ends
 in an output whose needs it does not meet: nothing else would notice before all trainings are done.
@@ -90,7 +90,7 @@ def _live(study: Study, spec: OutputSpec) -> str:
 
 
 class Need(NamedTuple):
-    """What an output may need: what is missing in a study, or nothing; and words for its list."""
+    """A need of outputs: a study's missing part, or nothing; and words for its list."""
 
     missing: Callable[[Study, OutputSpec], str]
     words: str
@@ -171,11 +171,11 @@ NEEDS = {
     "sweep": Need(_sweep, "on each model two values of {first} for a method"),
     "live": Need(_live, "a grid over {swept}, with a live teacher at each value"),
 }
-"""What an output may need, by the word of its declaration."""
+"""Needs by their words in declarations."""
 
 
 def output_needs_table() -> str:
-    """What each table and figure needs of a study, is made of, and shows: rows of Markdown."""
+    """Needs, sources and subject of each table and figure: rows of Markdown."""
     rows = ["| output | shows | in the paper | made of | needs |", "|:--|:--|:--|:--|:--|"]
     for name, spec in {**output_specs(), **family_specs()}.items():
         swept = {"first": next(iter(spec.swept), ""), "swept": ", ".join(spec.swept)}

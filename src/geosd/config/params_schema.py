@@ -60,7 +60,7 @@ TrainingOverlay = overlay_of(Training)
 
 
 class Sections(overlay_of(Protocol)):
-    """What entries of params.yaml change in the protocol's sections, each with some of its keys."""
+    """Changes by entries of params.yaml to the protocol's sections, each with some of its keys."""
 
     training: TrainingOverlay = optional(None)
 
@@ -76,7 +76,7 @@ class VariantSchema(Extendable):
     """An entry of `variants` in params.yaml: a named set of changes of the training section."""
 
     training: TrainingOverlay | None
-    """What the variant changes; null where nothing is trained (pi_0)."""
+    """Changes by the variant; null where nothing is trained (pi_0)."""
 
 
 class StudyVariantSchema(Section):
@@ -107,7 +107,7 @@ class StudySchema(Extendable, Sections):
     """One line: what the study is for and what it costs; a picture in it is an .svg or .png file
     below figures/. Not inherited."""
     kind: Kind
-    """What the study is designed for, which decides the claims that it judges; the models of a
+    """The study's design, which decides the claims that it judges; the models of a
     `ladder` are sizes of one architecture, from small to large. Not inherited."""
     verdicts: bool = optional(False)
     """Whether the study is meant for verdicts on the paper's claims: its models, its seeds and its
@@ -193,7 +193,7 @@ class Params(Section):
     models: Annotated[dict[Name, ModelSchema], Field(min_length=1)]
     """Models by name."""
     resources: dict[Name, ModelResources]
-    """What jobs ask for, by model; `default`, which must be there, is for those not named."""
+    """Requests of jobs, by model; `default`, which must be there, is for those not named."""
     variants: Annotated[dict[Name, VariantSchema], Field(min_length=1)]
     """Variants by name."""
     entries: Annotated[dict[Name, Entry], Field(min_length=1, alias="studies")]

@@ -77,7 +77,7 @@ def times(files: Iterable[Path]) -> dict[Path, int]:
 
 
 def edits_in_words(study: str, before: Mapping[Path, int]) -> str:
-    """What was edited while a study ran, and what that means for its results; empty: nothing.
+    """Edits made while a study ran, and their meaning for its results; empty: none.
 
     Args:
         before: `times` of what the run reads, when it was planned.

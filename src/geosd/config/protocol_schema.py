@@ -91,7 +91,7 @@ class Optimiser(Section):
     rule: Literal["adamw", "kfac"]
     """AdamW for all baselines, K-FAC natural gradient for GeoSD. Table hparams."""
     inner: Literal["adamw", "plain"]
-    """What takes the preconditioned gradient: AdamW, or a plain step (the paper's formula taken
+    """The step on the preconditioned gradient: AdamW, or a plain one (the paper's formula taken
     literally). Not given; adamw, because the paper's memory table includes Adam's moments."""
     kfac: Kfac
     """Read only where the rule is kfac."""
@@ -143,7 +143,7 @@ class Recipe(Section):
     """Steps K_ckpt between two refreshes of the anchor theta_ckpt; with more than the run has, the
     anchor stays pi_0. Table hparams: 64."""
     loss_mean: Literal["sequence", "token"]
-    """What the loss is a mean over: positions within a sequence and then sequences (the 1/T inside
+    """The units of the loss's mean: positions within a sequence and then sequences (the 1/T inside
     the expectation of the paper's L_distil), or all positions of the step."""
     privilege: Annotated[float, Field(ge=0, le=1)]
     """Share of the solution that the teacher sees. The default context is a full solution: 1."""

@@ -150,7 +150,7 @@ def _runs(study: Study, methods: Iterable[str]) -> Settings:
 
 
 def _claims(study: Study, *_: Any) -> Settings:
-    """What claims are judged by: sweeps, the ladder of models, and what the paper's costs need."""
+    """Settings that claims are judged by: sweeps, the ladder of models, and the paper's costs."""
     models, training = list(study.models), given_values(study.params.protocol.training)
     costs = {
         **_only(training, "problems", "response_tokens", "top_k"),
@@ -186,7 +186,7 @@ def configuration(study: Study, *_: Any) -> Settings:
 
 
 def _front_page(study: Study, *_: Any) -> Settings:
-    """What the front page says of the study; candidates of a grid go without names there."""
+    """The front page's words on the study; candidates of a grid go without names there."""
     head = {"about": study.overlay.about, "outputs": list(study.outputs)}
     return {**head, **_runs(study, study.overlay.methods)}
 
@@ -284,7 +284,7 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "purpose": lambda study, _: study.section("data")["purpose"],
     "kind": lambda study, _: study.overlay.kind,
 }
-"""What a table or figure may ask for, and keys of the protocol."""
+"""Settings that a table or figure may ask for, and keys of the protocol."""
 
 RULES: dict[str, Callable[..., Settings]] = {
     "fetch": lambda study, *_: _only(study.section("data"), "source", "raw"),

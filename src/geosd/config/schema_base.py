@@ -1,4 +1,4 @@
-"""What the schema's classes are made of: base classes and bounded types."""
+"""Parts of the schema's classes: base classes and bounded types."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ Nucleus = Annotated[float, Field(ge=0.01, le=1)]
 """Probability of the tokens that are sampled from; 1 keeps all."""
 Share = Annotated[float, Field(ge=1e-3, le=1)]
 Decay = Annotated[float, Field(ge=0, le=0.99999)]
-"""What a moving average keeps of itself in a step; with more it would hardly move in a run."""
+"""Share that a moving average keeps in a step; with more it would hardly move in a run."""
 WeightDecay = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")]
 """A text for people or models, without control characters but tabs and line ends."""

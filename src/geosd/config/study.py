@@ -16,7 +16,7 @@ from geosd.config.schema_base import given_values
 from geosd.models.shipped_base_models import is_shipped
 
 LENGTH = ("steps", "snapshots")
-"""What may differ between a run and a longer one that begins with it."""
+"""Settings that may differ between a run and a longer one that begins with it."""
 
 
 @dataclass(frozen=True)

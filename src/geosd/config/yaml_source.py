@@ -39,7 +39,7 @@ UNQUOTED = {
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
     "merge": "<<",
 }
-"""What YAML 1.2 (core schema) takes for more than text, but for octal and hexadecimal numbers."""
+"""Words that YAML 1.2 (core schema) takes for more than text, but octal and hexadecimal numbers."""
 
 
 # Every program of the workflow reads the file when it starts; libyaml does so ten times faster.
@@ -152,7 +152,7 @@ def _walk(node: yaml.Node | None, path: KeyPath) -> Iterator[tuple[KeyPath, int,
 
 
 def _key_mistake(key: yaml.Node, first: int | None) -> str:
-    """What is wrong with a key that the mapping has on line `first` already; empty if nothing is.
+    """The error of a key that the mapping has on line `first` already; empty if there is none.
 
     Two spellings of a key, as `a` and `"a"`, are one key. YAML takes the last one in silence.
     """

@@ -1,4 +1,4 @@
-"""What a plan assumes of the GPU and of the work on it."""
+"""Assumptions of a plan on the GPU and the work on it."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

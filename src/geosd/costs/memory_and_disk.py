@@ -153,7 +153,7 @@ def training_gpu_memory(
 
 
 def _activations(model: Architecture, recompute: bool, tokens: int) -> list[MemoryPart]:
-    """What a forward pass of so many tokens leaves for the backward pass, bf16.
+    """Bytes that a forward pass of so many tokens keeps for the backward pass, bf16.
 
     A block keeps, a token, two norms' outputs and the residual between (3 d); q, k, v and q, k
     rotated (2 d_q + 3 d_kv); the heads' outputs (d_q) and the block's (d); gate, up, gate's

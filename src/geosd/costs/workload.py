@@ -1,4 +1,4 @@
-"""What the jobs of a study do, and on how many GPUs."""
+"""Work of a study's jobs, and on how many GPUs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class KfacSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingWorkload:
-    """What a planned training consists of, as far as its time and memory go.
+    """Parts of a planned training, as far as its time and memory go.
 
     `update` is at the mean length of a response; `cap` is the longest in tokens. `needs` are the
     models besides the student that the objective reads: teacher, anchor, reference. SFT, which
@@ -73,7 +73,7 @@ class StoredWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelWorkload:
-    """What the jobs of one model do in a study; jobs and GPUs by rule, trainings by variant."""
+    """Work of one model's jobs in a study; jobs and GPUs by rule, trainings by variant."""
 
     model: str
     jobs: Mapping[str, int]

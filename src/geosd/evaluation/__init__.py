@@ -1,1 +1,1 @@
-"""What a checkpoint answers on benchmarks, and what models say at the states that they visit."""
+"""A checkpoint's answers on benchmarks, and models' distributions at the states that they visit."""

@@ -1,4 +1,4 @@
-"""What student and teacher say at the states that pi_0 visits.
+"""Distributions of student and teacher at the states that pi_0 visits.
 
 A state is a response position of a rollout: the student reads the question and the response so far,
 the teacher the question, a solution, and the same response. p = student, q = teacher, both pi_0.

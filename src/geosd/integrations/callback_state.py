@@ -32,7 +32,7 @@ def save_to_checkpoint(
 def load_from_checkpoint(
     args: TrainingArguments, state: TrainerState, name: str, model: nn.Module
 ) -> dict[str, Any]:
-    """What `save_to_checkpoint` wrote into the checkpoint that the Trainer continues from.
+    """State that `save_to_checkpoint` wrote into the checkpoint that the Trainer continues from.
 
     A Trainer does not tell its callbacks which that is: `resume_from_checkpoint` of the arguments
     if it is a path, and otherwise the checkpoint of this step in `output_dir`.

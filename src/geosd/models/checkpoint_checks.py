@@ -1,4 +1,4 @@
-"""What a checkpoint's folder may hold, asked before anything of it is loaded."""
+"""Checks of a checkpoint's folder, before anything of it is loaded."""
 
 import json
 import math

@@ -130,7 +130,7 @@ def tied_parameters(model: PreTrainedModel) -> dict[str, str]:
 
 
 def two_heads(folder: Path | str, head: str, embedding: str) -> CheckpointError:
-    """What is wrong with files that hold two tensors which their configuration has as one."""
+    """The error of files that hold two tensors which their configuration has as one."""
     return CheckpointError(
         f"{folder}: config.json ties {head} to {embedding} (tie_word_embeddings), and the weights"
         " hold two that differ: programs would take one or the other.\nHint: where the head was"
@@ -218,7 +218,7 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
 
 @torch.no_grad()
 def named_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """What a checkpoint holds of a model: each parameter once, whole, under its name there.
+    """A checkpoint's tensors of a model: each parameter once, whole, under its name there.
 
     A tied head is its embedding, and adapters are merged into their layers. A sharded parameter is
     gathered when its turn comes, a collective: every process that holds a part of the model runs

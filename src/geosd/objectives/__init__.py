@@ -1,4 +1,4 @@
-"""What a method is: one objective per file, registered by name.
+"""The methods: one objective per file, registered by name.
 
 To add one, write a file in this folder with a frozen dataclass that subclasses
 `geosd.objectives.objective.Objective` under `@register("name")`; nothing else needs to know of it.

@@ -1,4 +1,4 @@
-"""What values a method's hyperparameters may have, declared where each is defined.
+"""Allowed values of a method's hyperparameters, declared where each is defined.
 
     beta: Annotated[float, Bounds(gt=0, lt=1), OnlyWith(divergence="jsd")] = 0.5
     \"\"\"Share of the teacher in the mixture; the paper selects 0.5.\"\"\"
@@ -105,7 +105,7 @@ class Hyperparameter:
         return getattr(self.annotation, "__metadata__", ())
 
     def refusal(self, value: Any) -> str | None:
-        """What is allowed, for a value that is not; None for one that is."""
+        """Allowed values, for a value that is not allowed; None for one that is."""
         kind = getattr(self.annotation, "__origin__", self.annotation)
         if kind is Literal:
             options = typing.get_args(self.annotation)
@@ -120,7 +120,7 @@ class Hyperparameter:
         return f"allowed is {KINDS[kind]}{''.join(f' in {one}' for one in bounds)}"
 
     def conflict(self, values: Mapping[str, Any]) -> str | None:
-        """What a value that is not read would need, given all values; None where all is right."""
+        """The need of a value that is not read, given all values; None where all is right."""
         for note in self.notes:
             unread = isinstance(note, OnlyWith) and values[note.other] not in note.values
             if unread and values[self.name] != self.default:
@@ -160,7 +160,7 @@ def declared_hyperparameters(folder: Path = FOLDER) -> dict[str, tuple[Hyperpara
 
 
 def declared_rollouts(folder: Path = FOLDER) -> dict[str, str]:
-    """What every registered objective trains on, `Objective.rollouts`, without importing any."""
+    """The data of every registered objective, `Objective.rollouts`, without importing any."""
     classes, names = _registered(folder)
     return {name: _class_value(classes, cls, "rollouts") for name, cls in sorted(names.items())}
 

@@ -25,7 +25,7 @@ ResponseSource = Literal["student", "group", "solution"]
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What an objective reads at N response positions: distributions of student, teacher, anchor.
+    """Inputs of an objective at N response positions: distributions of student, teacher, anchor.
 
     Methods read the distributions through `student`, `teacher` and `anchor`, and the sampled
     token's log-probabilities through `sampled`, `sampled_teacher` and `sampled_reference`: all but
@@ -97,7 +97,7 @@ class States:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What an objective knows of a whole step."""
+    """An objective's inputs of a whole step."""
 
     sequence: Tensor
     """[N] long, the row of each position, 0..B-1."""

@@ -328,7 +328,7 @@ class BlockFactors:
 
 
 def _bias_corrections(updates: Mapping[str, int], decay: float) -> list[float]:
-    """What takes the start from zero out of averages of so many updates each."""
+    """Factors that take the start from zero out of averages of so many updates each."""
     return [1 / (1 - decay**count) if count else 1.0 for count in updates.values()]
 
 

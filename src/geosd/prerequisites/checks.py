@@ -1,4 +1,4 @@
-"""What a check says, and the checks of this machine: packages, files, disk, hub and GPUs."""
+"""A check's result, and the checks of this machine: packages, files, disk, hub and GPUs."""
 
 import importlib.metadata
 import textwrap

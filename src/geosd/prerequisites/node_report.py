@@ -1,4 +1,4 @@
-"""What a compute node sees: GPUs, a file of the project's folder, the clock. Needs no package.
+"""Report of a compute node: GPUs, a file of the project's folder, the clock. Needs no package.
 
     python node_report.py FILE
 

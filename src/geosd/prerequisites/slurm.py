@@ -22,7 +22,7 @@ CLOCK_S = 2.0
 
 
 class Request(NamedTuple):
-    """What the jobs of a rule ask SLURM for: GPUs and memory in MB of a node, minutes, CPU threads.
+    """A rule's request to SLURM: GPUs and memory in MB of a node, minutes, CPU threads.
 
     `nodes` is how many nodes a job is spread over.
     """
@@ -35,7 +35,7 @@ class Request(NamedTuple):
 
 
 class Site(NamedTuple):
-    """What a cluster calls things (profiles/slurm/site.yaml)."""
+    """Names of a cluster (profiles/slurm/site.yaml)."""
 
     account: str | None
     gpu_model: str | None

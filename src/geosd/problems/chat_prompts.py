@@ -202,7 +202,7 @@ class ChatTemplateError(ValueError):
 
 
 class _MachineError(Exception):
-    """What a template takes from clock or chance, and a hint."""
+    """A template's use of clock or chance, and a hint."""
 
 
 def render(

@@ -1,4 +1,4 @@
-"""What every world of the miniature has: documents, prompts, a grader and a tokenizer."""
+"""Parts of every world of the miniature: documents, prompts, a grader and a tokenizer."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _MEANS = re.compile(r"avg@|pass@1\b")
 
 @dataclass(frozen=True)
 class _LmEval:
-    """What is read of a line of lm-eval; the lists are over requests, then over repeats."""
+    """Fields read of a line of lm-eval; the lists are over requests, then over repeats."""
 
     doc_id: int
     target: str

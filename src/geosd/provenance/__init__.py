@@ -1,1 +1,1 @@
-"""What a result was made from, and whether it is still current."""
+"""Origins of a result, and whether it is still current."""

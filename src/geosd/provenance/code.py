@@ -48,7 +48,7 @@ NO_COMMIT = {
     "dubious ownership": "the clone is another user's, which git does not read (safe.directory)",
     "not a git repository": "the code lies in no git repository",
 }
-"""What git says where it names no commit, and why that is."""
+"""Git's message where it names no commit, and the cause."""
 NO_HISTORY = "the repository has no commit yet, or is damaged"
 
 
@@ -192,7 +192,7 @@ def _file_of(name: str, sources: Path) -> Path | None:
 
 @cache
 def _read(path: Path) -> tuple[list[str], list[Path]]:
-    """What may be modules that a file imports of this package; data files that its text names."""
+    """Possible modules of this package that a file imports; data files that its text names."""
     text = path.read_bytes()
     neighbours = [file for kind in DATA_FILES for file in path.parent.glob(f"*.{kind}")]
     return _parsed(text)[0], [file for file in neighbours if file.name.encode() in text]
@@ -200,7 +200,7 @@ def _read(path: Path) -> tuple[list[str], list[Path]]:
 
 @cache
 def _parsed(text: bytes) -> tuple[list[str], str]:
-    """What may be modules that a module imports of this package; the hash of its meaning."""
+    """Possible modules of this package that a module imports; the hash of its meaning."""
     tree = ast.parse(text)
     names: list[str] = []
     for node in _statements(tree):

@@ -44,7 +44,7 @@ _UNREADABLE = (
     *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(OverflowError, struct.error, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error),
 )
-"""What reading a damaged zip, or JSON that is no graph, may raise; too deep JSON a RuntimeError."""
+"""Errors of reading a damaged zip, or JSON that is no graph; too deep JSON a RuntimeError."""
 
 
 def write_crate(

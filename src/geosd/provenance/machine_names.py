@@ -1,4 +1,4 @@
-"""What of a manifest stays on its machine: names that change no number and tell where it ran."""
+"""Parts of a manifest that stay on its machine: names that change no number and tell its place."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a step ran with: enough to say, of any file, which code, machine and inputs made it.
+"""Record of a step: enough to say, of any file, which code, machine and inputs made it.
 
 A manifest is made, written to the result's folder, and read with a check that it is whole.
 """
@@ -109,7 +109,7 @@ class DamagedManifestError(DamagedFileError):
 
 
 class _Keys(BaseModel):
-    """What readers of a manifest rely on; steps add keys of their own."""
+    """Keys that readers of a manifest rely on; steps add more."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -158,5 +158,5 @@ def _digest(values: Mapping[str, Any]) -> str:
 
 
 def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What computes a step here and now, for the identity of its states: code and packages."""
+    """Code and packages of a step here and now, for the identity of its states."""
     return {"code": digest(code_of(step, settings)), "packages": package_versions()}

@@ -238,7 +238,7 @@ def _words(findings: Sequence[Finding]) -> list[str]:
 
 
 def _rest(findings: Sequence[Finding], study: str | None, kind: str | None) -> list[str]:
-    """What was not exercised, each claim once, by what it needs or by who else has it."""
+    """Claims that were not exercised, each once, by what it needs or by who else has it."""
     if not findings:
         return []
     claims_by_reason: dict[str, list[str]] = {}

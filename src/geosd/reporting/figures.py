@@ -1,4 +1,4 @@
-"""What figures share: the theme, widths, means with intervals, labels, titles, legends, files.
+"""Common parts of figures: theme, widths, means with intervals, labels, titles, legends, files.
 
 All letters are of one family, a part of Source Sans 3 that lies in `fonts/` under another name, as
 its licence asks (`fonts/OFL.txt`): so a figure has the same bytes on every machine.

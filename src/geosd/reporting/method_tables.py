@@ -1,4 +1,4 @@
-"""What tables with a row per method or candidate share: cells, notes, the paper's columns."""
+"""Common parts of tables with a row per method or candidate: cells, notes, the paper's columns."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -37,7 +37,7 @@ IGNORE += "".join(f"*.{ending}\n" for ending in NOT_KEPT)
 LARGE = 400_000
 """Bytes of a tidy table from which on it is shipped compressed; GitHub shows none of 512,000."""
 PACKAGES = ("matplotlib", "numpy", "pandas", "scipy", "seaborn", "statsmodels")
-"""What draws and computes: another version may give other bytes."""
+"""Packages that draw and compute: another version may give other bytes."""
 
 
 class ShippedManifest(BaseModel):

@@ -1,4 +1,4 @@
-"""What each method's responses do in the search world, in and out of distribution."""
+"""Habits of each method's responses in the search world, in and out of distribution."""
 
 from collections.abc import Sequence
 from functools import partial

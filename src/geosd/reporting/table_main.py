@@ -91,7 +91,7 @@ def _change(scores: pd.DataFrame, model: str, variant: str) -> Cell:
 
 
 def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Iterator[str]:
-    """What responses of a model were not compared: those of its pool, and those of each method."""
+    """Responses of a model that were not compared: those of its pool, and those of each method."""
 
     def mean(variant: str, benchmark: str, metric: str) -> float:
         return scores_by_seed(scores, model, variant, benchmark, metric).mean()

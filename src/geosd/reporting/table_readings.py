@@ -1,4 +1,4 @@
-"""What the readings that were not chosen would change, where the paper is silent."""
+"""Changes by the readings that were not chosen, where the paper is silent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

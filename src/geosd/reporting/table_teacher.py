@@ -1,4 +1,4 @@
-"""What a teacher of other weights changes, over the learning rate."""
+"""Changes by a teacher of other weights, over the learning rate."""
 
 from collections.abc import Mapping, Sequence
 

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def never() -> bool:
-    """What a sampler calls that nobody asks to stop."""
+    """The check of a sampler that nobody asks to stop."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""What a sampler is: prompts in, completions out, the same ones for the same seed."""
+"""The interface of samplers: prompts in, completions out, the same ones for the same seed."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class PromptBatch(NamedTuple):
 
 
 class Sampler(Protocol):
-    """What completes prompts: transformers on a laptop, vLLM on a cluster.
+    """A program that completes prompts: transformers on a laptop, vLLM on a cluster.
 
     Attributes:
         on_finish: Called with each completion that the model ends, while others are still sampled.
@@ -87,7 +87,7 @@ class Sampler(Protocol):
         sampling: SamplingParams,
         finished: Collection[int] = (),
     ) -> Iterator[dict[int, Completion]]:
-        """What `sample` gives for each batch, as it ends, by the prompt's place among all batches.
+        """Results of `sample` for each batch, as it ends, by the prompt's place among all batches.
 
         Prompts at the places `finished` need none. An engine that can takes all others at once:
         then there is one wait for the last response. A chunk may be empty: a chance to stop.

@@ -63,7 +63,7 @@ def pool_solutions(
 
 
 def count_pool(rows: Sequence[PooledSolutions]) -> dict[str, Any]:
-    """What the pool holds, and what it leaves out."""
+    """Counts of the pool's solutions, and of those that it leaves out."""
     return {
         "problems": len(rows),
         "problems_without_solution_excluded": sum(not row.solutions for row in rows),

@@ -14,7 +14,7 @@ from geosd.seeds import seed_of
 PREFIX = 256
 """Likeliest tokens among which a nucleus is looked for before all of the vocabulary is sorted."""
 NO_TOKEN = -1
-"""What is drawn where logits are not finite."""
+"""The token that is drawn where logits are not finite."""
 
 
 def request_uniforms(seed: int, requests: Sequence[int], tokens: int) -> Tensor:

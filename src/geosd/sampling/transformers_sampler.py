@@ -148,7 +148,7 @@ class TransformersSampler(Sampler):
 
     @cached_property
     def _step(self) -> DecodeStep | None:
-        """What computes a step; None is the model with its own cache and attention."""
+        """The decode step; None is the model with its own cache and attention."""
         if not takes_preallocated_cache(self.model):
             return None
         if self.compiled:
@@ -165,7 +165,7 @@ class TransformersSampler(Sampler):
         return PreallocatedSession(self.model, step, prompts, self.pad_id, new_tokens)
 
     def _step_of_batch(self) -> DecodeStep | None:
-        """What computes the steps of a batch; notes it for the record."""
+        """The decode step of a batch; notes it for the record."""
         step = self._step
         # Autocast, and weights of another type or on another device, are not in the program.
         if isinstance(step, CompiledStep) and (

@@ -162,7 +162,7 @@ class VllmSampler(Sampler):
             )
 
     def record(self) -> dict[str, Any]:
-        """What the engine is, how often it got new weights, and how requests are seeded."""
+        """The engine, how often it got new weights, and how requests are seeded."""
         if "engine" not in self.__dict__:
             return {"engine": "vllm", "started": False}
         seeds = 'seed_of(seed of the call, "request", place in the call)'

@@ -29,7 +29,7 @@ BACKEND = "geosd_files"
 
 @dataclass
 class NoHandshake(WeightTransferInitInfo):
-    """What trainer and vLLM exchange before the first transfer of files: nothing."""
+    """The exchange of trainer and vLLM before the first transfer of files: none."""
 
 
 @dataclass

@@ -20,7 +20,7 @@ RULE = (
     f" standard error of the best mean avg@k on {VALIDATION}; the error is that of the difference"
     f" to the best, paired by seed; a collapse is a run {COLLAPSE:g} points or more below pi_0"
 )
-"""What `select_candidate` does, in one line."""
+"""The rule of `select_candidate`, in one line."""
 
 
 def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[float]:

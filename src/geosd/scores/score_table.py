@@ -21,7 +21,7 @@ from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
 
 OOD_AVERAGE = "ood_avg"
 POOL = "pool"
-"""What stands in the place of a benchmark in rows about a run's solution pool."""
+"""The word in place of a benchmark in rows about a run's solution pool."""
 WITH_SOLUTION = "with_solution"
 NOT_COMPARED_METRICS = {reason: reason.replace(" ", "_") for reason in NOT_COMPARED}
 """Reason of responses that were not compared -> metric of their share."""
@@ -113,7 +113,7 @@ def _shares(reasons: Mapping[str | None, int], k: int) -> list[tuple[str, int, f
 
 @dataclass(frozen=True)
 class PoolCounts:
-    """What of a pool's `counts.json` is scored."""
+    """Counts of a pool's `counts.json` that are scored."""
 
     problems: int
     problems_trained_on: int

@@ -1,4 +1,4 @@
-"""What is read off the table of states that pi_0 visits."""
+"""Quantities of the table of states that pi_0 visits."""
 
 import math
 from collections.abc import Sequence

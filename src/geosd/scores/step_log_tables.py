@@ -1,4 +1,4 @@
-"""What step logs say of every run, as tidy tables: drift at the end and by step, and curves."""
+"""Step logs of every run, as tidy tables: drift at the end and by step, and curves."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -26,7 +26,7 @@ TEACHER_MASS = ("support/teacher_mass_mean", "support/teacher_mass_min")
 """The step log's mean and minimum of the teacher's mass on the union of top-K supports."""
 QUANTITIES = (DRIFT, "drift/anchor", "overlap", *TEACHER_MASS)
 LOSS = "loss/total"
-"""What every step logs, and the measurement after the last step does not."""
+"""Values that every step logs, and the measurement after the last step does not."""
 
 
 def collect_drift(logs: Mapping[Run, Path]) -> pd.DataFrame:

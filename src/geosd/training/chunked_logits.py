@@ -81,7 +81,7 @@ def position_scalars(
 def _states_of_chunk(
     models: dict[str, ChunkedLogits], token_n: Tensor, at: slice, top_k: int, keep: bool
 ) -> States:
-    """What an objective reads of some positions; with `keep` their logits may stay in memory."""
+    """An objective's inputs at some positions; with `keep` their logits may stay in memory."""
     with torch.no_grad():
         logits = {name: model.logits(at) for name, model in models.items()}
     head, hidden_nD = models["student"].model.lm_head, models["student"].hidden[at]

@@ -27,7 +27,7 @@ from geosd.training.run import TrainingRun
 
 
 class StateDiagnosis:
-    """What the log says of the visited states, gathered over microbatches, then over ranks.
+    """The log's values at the visited states, gathered over microbatches, then over ranks.
 
     Logged, with p = student and q = teacher, means over the N positions:
         `overlap`                  sum_i sqrt(p_i q_i)
@@ -74,7 +74,7 @@ class StateDiagnosis:
         self.positions += n
 
     def log_values(self, ranks: Ranks) -> dict[str, float]:
-        """What is logged, over the states of all ranks, the same on each."""
+        """The logged values, over the states of all ranks, the same on each."""
         sums = ranks.reduce_values({**self.sums, "positions": self.positions})
         positions = sums.pop("positions")
         least = ranks.reduce_values({"support/teacher_mass_min": self.least_mass}, ReduceOp.MIN)
@@ -87,7 +87,7 @@ Predictions = list[tuple[slice, Support, Tensor]]
 
 @torch.no_grad()
 def predictions_of(student: ChunkedLogits, top_k: int, chunk: int) -> Predictions:
-    """What a student predicts at every position."""
+    """A student's predictions at every position."""
     predictions = []
     for at in chunks(len(student.hidden), chunk):
         logits_nV = student.logits(at)
@@ -109,7 +109,7 @@ def kl_of_update(before: Predictions, after: ChunkedLogits) -> float:
 
 @dataclass
 class Measurement:
-    """What the log measures of one step: nothing, or the visited states and the student's update.
+    """The log's measurement of one step: none, or the visited states and the student's update.
 
     A method that trains on solutions, which the student need not visit, is measured on as many
     rollouts that nothing is trained on.
@@ -138,7 +138,7 @@ class Measurement:
         student_states: list[Tensor],
         references: list[dict[str, ChunkedLogits]],
     ) -> dict[str, float]:
-        """What `StateDiagnosis` logs of the states at this rank's microbatches; within `passes`."""
+        """Values of `StateDiagnosis` at this rank's microbatches; within `passes`."""
         run, args = self.run, self.args
         if not self.due:
             return {}

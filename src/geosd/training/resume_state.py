@@ -1,4 +1,4 @@
-"""What survives a kill: the states a run continues from, bit for bit, and its snapshots.
+"""Survivors of a kill: the states a run continues from, bit for bit, and its snapshots.
 
 The states lie in a scratch folder that no workflow knows: a scheduler deletes the declared outputs
 of a job that dies. Before it takes its node back it sends SIGTERM and waits a while.

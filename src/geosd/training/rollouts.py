@@ -1,4 +1,4 @@
-"""What one step learns from: its problems, the responses to them, and their rewards.
+"""Data of one step: its problems, the responses to them, and their rewards.
 
 B = responses of the step, T = tokens of a response, D = hidden width.
 """
@@ -163,7 +163,7 @@ class LocalRollouts:
         return student, teacher
 
     def record(self) -> dict[str, Any]:
-        """What a manifest says of the sampler."""
+        """The sampler's entry in a manifest."""
         return self.sampler.record()
 
     def collect(

@@ -1,4 +1,4 @@
-"""What a training run is made of: the numbers of the loop, the parts, and how settings make them.
+"""Parts of a training run: the numbers of the loop, the parts, and how settings make them.
 
 N = response positions of a microbatch, D = hidden width.
 """

@@ -37,7 +37,7 @@ BAR = re.compile(
 IGNORED = re.compile(
     r"^Exception ignored [^\n]*\n(?:Traceback[^\n]*\n(?:[ \t][^\n]*\n)*[^\n]*\n?)?", re.MULTILINE
 )
-"""What Python says of objects that could not be put away at the end of a failed program."""
+"""Python's words on objects that could not be put away at the end of a failed program."""
 EVERY_SECONDS = 60
 """How often the lines are repeated where no terminal can redraw them."""
 SHOWN_JOBS = 6

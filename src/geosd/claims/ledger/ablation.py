@@ -1,4 +1,4 @@
-"""What each part of GeoSD does: accuracy, drift over the run, the shape of alignment."""
+"""Claims on the parts of GeoSD: accuracy, drift over the run, the shape of alignment."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What a grader is, and how a response is judged in the pool, rewards and evaluation alike."""
+"""The interface of graders, and the judging of a response in pool, rewards and evaluation alike."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ NOT_COMPARED: tuple[Reason, ...] = ("truncated", "no answer", *UNDECIDED)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a grader returns for a response: its final answer, if any, whether it is right, and why.
+    """A grader's result for a response: its final answer, if any, whether it is right, and why.
 
     `unreadable` is an answer that the grader could not read; `timeout`: the comparison used up its
     processor time; `crash`: it brought its process down. Whoever reports counts these `UNDECIDED`.

@@ -155,7 +155,7 @@ def _compare_elements(
 
 
 def stated_value(body: str) -> str | None:
-    """What equations say that a name or a calculation is: 4 of the normalized `x=3+1=4`.
+    """The value that equations give a name or a calculation: 4 of the normalized `x=3+1=4`.
 
     Element by element of a list. None where a side before the last is neither the name of a
     quantity nor a calculation, as in `2x=12`, or where two sides are different numbers, `5+8=12`.

@@ -139,7 +139,7 @@ def extract_answer(response: str, *, guess: bool = False) -> str | None:
 
 
 def _last_tagged(text: str) -> str | None:
-    """What the last whole `<answer>...</answer>` holds; None without one that holds something."""
+    """The text of the last whole `<answer>...</answer>`; None without one that holds something."""
     start, tagged = None, None
     for tag in _TAG.finditer(text):
         if tag[0] == "<answer>":
@@ -151,7 +151,7 @@ def _last_tagged(text: str) -> str | None:
 
 
 def _after_thought(response: str) -> str:
-    """What follows the first `</think>`, up to a later `<think>` that nothing closes.
+    """The text after the first `</think>`, up to a later `<think>` that nothing closes.
 
     Nothing, where the only thought is never closed, whatever stands before it.
     """
@@ -237,7 +237,7 @@ def _closing_braces(text: str, start: int) -> dict[int, int]:
 
 
 def _last_statement(text: str) -> str | None:
-    """What stands after the last `answer is`."""
+    """The text after the last `answer is`."""
     places = [match.start() for match in _ANSWER.finditer(text)]
     stated = (_STATEMENT.match(text, place) for place in reversed(places))
     ends = (match.end() for match in stated if match)

@@ -106,7 +106,7 @@ def _both_signs(element: str) -> list[str]:
 
 
 def between(text: str, opening: str, closing: str) -> str | None:
-    """What stands inside one pair of brackets around a whole text; None without such a pair."""
+    """The text inside one pair of brackets around a whole text; None without such a pair."""
     tokens = tokenize(text)
     if len(tokens) < 2 or (tokens[0], tokens[-1]) != (opening, closing):
         return None

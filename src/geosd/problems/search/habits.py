@@ -1,4 +1,4 @@
-"""What responses of the search world do: habits, counted in their texts."""
+"""Habits of responses of the search world, counted in their texts."""
 
 import re
 from collections import Counter

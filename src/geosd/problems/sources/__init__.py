@@ -37,7 +37,7 @@ class DataSource(ABC):
     """Whether prompts are worded by a model's chat template."""
 
     def remarks(self, settings: Mapping[str, Any]) -> list[str]:
-        """What somebody should know of the files before a run, though none of it is refused."""
+        """Notes on the files before a run, though none of it is refused."""
         return []
 
     def benchmark_sizes(self, raw: str | None) -> Mapping[str, int] | None:

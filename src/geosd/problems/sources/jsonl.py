@@ -32,7 +32,7 @@ class DamagedProblemError(ValueError):
 
 
 class _Mistake(ValueError):
-    """What is wrong with a line, and a hint."""
+    """A line's error, and a hint."""
 
 
 Words = Annotated[str, Field(pattern=r"[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]")]
@@ -42,7 +42,7 @@ SHOWN = 3
 _OF_WORDS = re.compile(r"(?=.*[^\W\d_]{3})[^\W\d_][\w'\u2019 ,.-]*")
 """An answer of words alone, of which one has three letters: no number, name or formula."""
 MARK = "####"
-"""What stands before the final answer in GSM8K's layout."""
+"""Mark before the final answer in GSM8K's layout."""
 _INVISIBLE_ENDS = re.compile(
     r"^[\s\u00ad\u200b-\u200f\u2060\ufeff]+|[\s\u00ad\u200b-\u200f\u2060\ufeff]+$"
 )
@@ -275,7 +275,7 @@ def _keys_twice(line: bytes) -> str:
 
 
 def _first_mistake(error: ValidationError) -> tuple[str, str]:
-    """What is wrong with a line, with its field, and a hint."""
+    """A line's error, with its field, and a hint."""
     mistake = error.errors(include_url=False)[0]
     field = str(mistake["loc"][0]) if mistake["loc"] else ""
     match mistake["type"]:

@@ -235,7 +235,7 @@ def _check_owner(folder: Path) -> None:
 
 
 def _processor_flags() -> str:
-    """What the processor can do, as far as a compiler asks; its kind where the system hides it."""
+    """Instructions of the processor, for a compiler; its kind where the system hides them."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():
