@@ -126,7 +126,9 @@ def test_a_study_of_one_file_has_no_output_that_shows_benchmarks(loaded, tmp_pat
     assert loaded(outputs=["figure_frontier"], data=data)  # the job that reads files will say so
     (tmp_path / "own.jsonl").touch()
     with pytest.raises(
-        ConfigError, match="figure_frontier .* there is no file but own.jsonl; data"
+        ConfigError,
+        match=r"figure_frontier .* there is no file but own.jsonl; data.*"
+        r"outputs: \[table_main, figure_training\]",
     ):
         loaded(outputs=["figure_frontier"], data=data)
     assert loaded(outputs=["table_main", "figure_training"], data=data)

@@ -116,7 +116,8 @@ def _benchmarks(study: Study, _: OutputSpec) -> str:
         return ""
     return (
         "shows scores out of distribution, and there is no file but"
-        f" {files[0]}; data.raw must be a folder with train.jsonl and a file for each benchmark"
+        f" {files[0]}; data.raw must be a folder with train.jsonl and a file for each benchmark, or"
+        " list outputs without benchmarks, e.g. outputs: [table_main, figure_training]"
     )
 
 
