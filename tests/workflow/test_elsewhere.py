@@ -50,7 +50,7 @@ def test_as_a_module_its_rules_run_in_the_folder_of_another_workflow(fresh, root
     (tmp_path / "workflow").unlink()
     (tmp_path / "workflow").mkdir()
     refused = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert "Hint: let Snakemake run in a folder beside it" in refused.stdout + refused.stderr
+    assert "Hint: let Snakemake run in a folder next to it" in refused.stdout + refused.stderr
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ for part in ("params.yaml", "base_models", "profiles", "workflow", "envs", "src"
 if not Path("workflow/scripts/launch.py").exists():
     raise ValueError(
         "The folder `workflow` here is another workflow's, and geosd's programs look for their own.\n"
-        "Hint: let Snakemake run in a folder beside it: snakemake --directory FOLDER"
+        "Hint: let Snakemake run in a folder next to it: snakemake --directory FOLDER"
     )
 
 # A job on another node is planned anew there, by the configuration that its driver kept.
@@ -45,7 +45,7 @@ pathvars:
 # is ours, which calls SLURM's.
 PROGRAMS = (Path("workflow/slurm/bin").resolve(), Path(sys.executable).parent)
 # As many threads as the rule's `threads`, which Snakemake puts into OMP_NUM_THREADS for each job.
-# A thread that waits for another sleeps: beside a busy neighbour threads that spin were seven times
+# A thread that waits for another sleeps: with a busy neighbour threads that spin were seven times
 # slower than one.
 os.environ |= {
     "OMP_WAIT_POLICY": "passive",

@@ -4,7 +4,7 @@ Look at the states that pi_0 visits, and at each checkpoint there.
     results/states/{model}-{digest}/states.csv    = entropy, overlap and gradient norms at each position
     results/states/{model}-{digest}/states.jsonl  = the rollouts, their most uncertain positions
     <study>/alignment/{model}/{variant}/{seed}/alignment.csv  = mass on the teacher's ranks
-    Beside each of them a manifest: code, machine, time, hashes.
+    Next to each of them a manifest: code, machine, time, hashes.
 """
 
 
