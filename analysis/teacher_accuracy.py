@@ -5,7 +5,7 @@
         --pool results/pool/smollm2-135m-*/pool.jsonl
 
 Student and teacher answer the training problems that have a verified solution, at temperature 1 as
-in training. These are problems that pi_0 solves at times, so the student is better on them than
+in training. pi_0 solves such problems at times, so the student is better on them than
 elsewhere. With `--wordings` several wordings of the teacher's turn are tried on pi_0, as here for
 docs/problems.md:
 

@@ -289,7 +289,7 @@ def settings_yaml(study: Study | Family) -> str:
 
 
 def of_stages(study: Study, value: Callable[..., Any]) -> dict[str, Any]:
-    """A value for each stage by rule, model and variant or draw, where it has these."""
+    """A value for each stage by rule, model and variant or draw, where it has them."""
     draws = sorted({0, *study.base_draws})
     aligned = settings(ALIGNMENT, study)["methods"] if ALIGNMENT in study.outputs else ()
     variants = {

@@ -144,7 +144,7 @@ def picture_file(source: str, folder: Path) -> Path:
     named = f"the picture {source} of a page in {folder}"
     allowed = (
         f"Hint: a page shows pictures below {FIGURES}/ alone, which end in"
-        f" {' or '.join(PICTURES)}; name one of these, or take the picture out of the text."
+        f" {' or '.join(PICTURES)}; name such a file, or take the picture out of the text."
     )
     if file.suffix.lower() not in PICTURES or not file.is_relative_to(FIGURES.resolve()):
         raise PictureError(f"{path}: {named} is none of this project's figures.\n{allowed}")

@@ -86,7 +86,7 @@ class VariantRuns:
         name: What the tables call the runs.
         model: The model, where it is not the one that is judged.
         parameter: What the sweep varies, at `value` here; None outside of sweeps.
-        among: Variants of which these are the runs of the strongest on the OOD average; empty if
+        among: Variants; the runs are of the strongest of them on the OOD average; empty if
             the variant is named.
     """
 

@@ -1,6 +1,6 @@
 """Judge the paper's claims on a study: a finding for each claim and model; rules: docs/claims.md.
 
-A claim has a row for each model of the study, and before them one over all models where these have
+A claim has a row for each model of the study, and before them one over all models where they have
 several replicates. A claim on models of several sizes or on costs has one row.
 """
 

@@ -25,7 +25,7 @@ def merge_ledgers(
     study) is designed for. A claim whose study is not among the ledgers is not exercised.
 
     Raises:
-        ValueError: A ledger is another study's, was judged by other claims than these, has a word
+        ValueError: A ledger is another study's, was judged by other claims than today's, has a word
             that is not that of its interval, or is of the kind of another, so that a claim would be
             judged twice.
     """

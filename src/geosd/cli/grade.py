@@ -2,7 +2,7 @@
 
 Files of lm-eval and geosd are read as they are (`geosd.problems.sample_formats`). Every other row
 needs `gold` and `response`; all its other fields are kept. Added are `answer`, `correct`
-and `reason`; where the row already had one of these, the old value is kept as `recorded_...`. A row
+and `reason`; where the row already had such a key, the old value is kept as `recorded_...`. A row
 whose `finish_reason` is "length" is truncated, as in the pipeline: it has no answer.
 """
 
@@ -78,7 +78,7 @@ def main(
     if unknown := sum(row.get(FINISH) is None for row in rows):
         print(f"{unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses.")
     if compared:
-        print(f"{len(disagreements)} of {compared} verdicts of the file disagree with these.")
+        print(f"{len(disagreements)} of {compared} verdicts of the file disagree with geosd's.")
         print(*map(_printable, disagreements[:MOST_SHOWN]), sep="\n")
     if len(disagreements) > MOST_SHOWN:
         print(f"and {len(disagreements) - MOST_SHOWN} more: rows with `disagrees`")

@@ -84,7 +84,7 @@ def _training(study: Study, splits: ProblemSplits) -> list[Problem]:
 
 
 def _solutions(study: Study, splits: ProblemSplits) -> list[Check]:
-    """Whether enough training problems have a given solution, where a pool is made of these."""
+    """Whether enough training problems have a given solution, where a pool is made of solutions."""
     pools = {model: study.section("pool", model) for model in study.models}
     given = {model: pool for model, pool in pools.items() if pool["solutions"] != "rollouts"}
     if not given:

@@ -38,7 +38,7 @@ class ProbeRollout:
     selected: tuple[int, ...]
     """Positions of the response at which pi_0 is least certain, ascending."""
     ranked: tuple[tuple[int, ...], ...]
-    """At each of these, the tokens that pi_0 with the solution prefers, best first."""
+    """At each position, the tokens that pi_0 with the solution prefers, best first."""
 
 
 @torch.no_grad()

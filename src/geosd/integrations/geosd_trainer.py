@@ -188,7 +188,7 @@ class GeoSDTrainer(SDFTTrainer):
         """Hidden states [B, T, D] that predict the last T = `width` tokens, and the output head.
 
         The model is called as a whole, as wrappers need it, with logits at the last token alone;
-        ValueError if these are not the head's, applied to the hidden states.
+        ValueError if the logits are not the head's, applied to the hidden states.
         """
         unwrapped = self.accelerator.unwrap_model(model)
         kept = []

@@ -28,7 +28,7 @@ class BlockRange:
         return part.unflatten(dim, (self.count, self.size))
 
     def holds(self, other: BlockRange) -> bool:
-        """Whether the blocks of `other` are among these."""
+        """Whether the blocks of `other` are among this range's."""
         return self.size == other.size and self.start <= other.start and other.stop <= self.stop
 
 

@@ -174,7 +174,7 @@ def _words(request: Request) -> str:
 def check_request(rules: str, request: Request, site: Site, partition: str | None) -> Check:
     """Ask SLURM whether it would take a job (`sbatch --test-only`); none is submitted.
 
-    `rules` are the models and rules whose jobs these are; a partition of None is the default one.
+    `rules` are the models and rules of the jobs; a partition of None is the default one.
     """
     named = f"partition {partition}" if partition else "the default one"
     where = f"{_words(request)} on {named}"

@@ -213,7 +213,7 @@ def _parsed(text: bytes) -> tuple[list[str], str]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Every statement within a node. No import hides in an expression, and these are most nodes."""
+    """Every statement within a node. No import hides in an expression, as most nodes are."""
     for block in ("body", "handlers", "orelse", "finalbody", "cases"):
         for statement in getattr(node, block, ()):
             yield statement

@@ -66,7 +66,7 @@ class OutputSpec:
         protocol: Keys of the protocol, as `training.top_k`, whose last part is an argument's name.
         paper: The item of the paper that it stands for, as claims name it, e.g. "Figure frontier";
             empty for one that the paper has not.
-        trained: Narrows `methods` to those of these that the study trains.
+        trained: Narrows `methods` to the listed ones that the study trains.
         swept: Keys of the training section that `points` are over.
         compares: Variants that must be among the study's methods, as must one that is none of
             `besides`, and one of `one_of` where there are any.

@@ -70,7 +70,7 @@ def likeliest_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
         p_BK, ids_BK = p_BV.topk(PREFIX)
         ids_BK, order_BK = ids_BK.sort(-1)
         p_BK, again_BK = p_BK.gather(-1, order_BK).sort(dim=-1, descending=True, stable=True)
-        # Others of the last one's probability may be missing, so none of these may be needed.
+        # Others of the last one's probability may be missing, so no such token may be needed.
         complete_BK = p_BK.masked_fill(p_BK == p_BK[:, -1:], 0.0)
         if bool((complete_BK.sum(-1, dtype=torch.float64) > top_p + 1e-9).all()):
             return p_BK, ids_BK.gather(-1, again_BK)

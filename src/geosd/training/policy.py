@@ -105,7 +105,7 @@ def frozen_copy(
     """A frozen reference model: a copy without gradients, sharded where the original is.
 
     It is stored as `dtype`, and of a sharded model gathered as `compute`. bfloat16 loses nothing
-    where the student computes in it: these are its compute weights. Weights that do not train, as
+    where the student computes in it: the copy is its compute weights. Weights that do not train, as
     those of a model with adapters, are the original's own.
     """
     if isinstance(model, FSDPModule):

@@ -11,7 +11,7 @@ where there is one, in this order:
 4. with `guess`, and only then: the last formula between dollar signs, or the last number.
 
 The fourth is off by default: in a response that was cut off it finds a number that the response
-never called its answer, and some of these are right by luck.
+never called its answer, and some such numbers are right by luck.
 
 Every step takes time linear in the length of the response. A pattern begins with a literal or at a
 line's start, and what repeats in it without a bound is possessive (`++`, `*+`): it gives nothing

@@ -105,7 +105,7 @@ class Question:
 
 @dataclass(frozen=True)
 class World:
-    """A world of equations: its ID benchmark, as opposed to the OOD ones, and these.
+    """A world of equations: its ID benchmark, and the OOD benchmarks, which are opposed to it.
 
     Example:
         >>> SEARCH.in_distribution(0.5).low
