@@ -1,4 +1,4 @@
-"""Numbers computed here beside the paper's, and which printed digits differ."""
+"""Numbers computed here and the paper's, and which printed digits differ."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from geosd.reporting.method_tables import MethodColumn
 from geosd.reporting.tables import MISSING, Cell, Column
 
 NOT_THE_SAME_MODEL = (
-    " A model of this study stands beside the paper's model of the same architecture; they are not"
-    " the same model, and only the pattern can be compared."
+    " A model of this study is compared with the paper's model of the same architecture; they are"
+    " not the same model, and only the pattern can be compared."
 )
 
 Numbers = Mapping[str, float | None]

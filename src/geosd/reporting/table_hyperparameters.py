@@ -1,4 +1,4 @@
-"""Every setting of a study beside the paper's (Table hparams and the appendix around it)."""
+"""Every setting of a study and of the paper (Table hparams and the appendix around it)."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def build(hyperparameters: Mapping[str, Any]) -> Table:
     note = (
         "Keys are those of params.yaml with all overlays laid, objective.name.key those of the"
         " losses. Where models or variants differ, each value names its own. The paper gives no"
-        f" value where it says {NOT_GIVEN}; params.yaml says beside each such value why it was"
+        f" value where it says {NOT_GIVEN}; params.yaml says at each such value why it was"
         " chosen."
     )
     columns = (
@@ -90,7 +90,7 @@ def _cells(key: str, values: Mapping[SettingOwner, Any]) -> tuple[Cell, ...]:
 
 
 def _entry(key: str, job: SettingOwner) -> Mapping[str, Any] | None:
-    """What the paper gives for a job; the first entry that is about it."""
+    """The paper's entry for a job, the first that is about it."""
     for entry in published()["hyperparameters"]["entries"]:
         of_model = job.model in entry.get("models", [job.model])
         of_variant = job.variant in entry.get("variants", [job.variant])

@@ -1,4 +1,4 @@
-"""ID and OOD accuracy of every method beside the paper's (its Table main_id_ood)."""
+"""ID and OOD accuracy of every method, here and in the paper (its Table main_id_ood)."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         for v in ordered(methods)
     ]
     note = f"{accuracy_note(scores)}. Δ OOD is the change of the OOD average from π₀."
-    title = "Accuracy beside the paper's"
+    title = "Accuracy here and in the paper"
     note += NOT_THE_SAME_MODEL
     return candidate_table("table_main_vs_paper", title, note, "Method", columns, rows)
 
