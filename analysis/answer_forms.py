@@ -85,6 +85,8 @@ IN_ANSWERS: dict[str, Callable[[str], bool]] = {
     "digit A to F in a base": matches(r"[0-9A-F]*[A-F][0-9A-F]*\}?_"),
     "frame with a colour": matches(r"\\fcolorbox"),
     "function with its argument": matches(r"^\s*\$?[a-zA-Z]\([a-z]\)\s*="),
+    "sign in a tuple": matches(r"^[^\\]*\(\s*\\pm[^()]*,|\(.*,.*\\pm[^()]*\)"),
+    "parameter's condition in words or a set": matches(r"\\mid.*\\in|is an? .*integer"),
     "any constant": matches(r"(?i)for (?:any|all|every|some) "),
 }
 IN_RESPONSES: dict[str, Callable[[str], bool]] = {
@@ -93,7 +95,7 @@ IN_RESPONSES: dict[str, Callable[[str], bool]] = {
         r"(?im)^[ *#]*(?:final )?answer\s*:[ *]*(?!the (?:final )?answer)[a-z]+ .*\b(?:is|are)\b"
     ),
     "`answer` without a verb or colon": matches(r"(?im)^[ *#]*answer +(?:\$|\\[(\[]|[0-9.]+$)"),
-    "answer should or must be": matches(r"(?i)answer (?:should|must) be"),
+    "answer should, must or would be": matches(r"(?i)answer (?:should|must|would) be"),
     "answer is therefore": matches(r"(?i)answer is (?:therefore|thus|then|hence|so)\b"),
     "multiplying word behind a box": matches(rf"boxed\{{[^{{}}]*\}}[$*)\\\] ]{{0,4}}(?:{SCALE})"),
     "label in HTML": matches(r"(?i)<(?:b|strong)>(?:final )?answer"),

@@ -31,7 +31,7 @@ Formula = tuple[int, int, str]
 
 # A quoted tag is a mention, and opens nothing.
 _OPEN_THOUGHT = re.compile(r"<think>(?<![`'\"“]<think>)")  # begins with a literal: faster
-_TAG = re.compile(r"<answer>(?<![`'\"“]<answer>)|</answer>")
+_TAG = re.compile(r"<answer>(?<![`'\"“]<answer>)|</answer>", re.IGNORECASE)
 _BOX = re.compile(r"\\{1,2}(?:boxed|fbox)\s*+(?=\{)|\\boxed\s++(?=\S)")
 _BARE_BOX = re.compile(r"[^\s$,.;]++")
 _BETWEEN_BOXES = re.compile(
@@ -75,11 +75,11 @@ _ANSWER_LINE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile("answer", re.IGNORECASE)
-_ADVERB = r"(?:therefore|thus|then|hence|so)\b[\s,:]*+"
+_ADVERB = r"(?:therefore|thus|then|hence|so|simply|just|of course)\b[\s,:]*+"
 _STATEMENT = re.compile(
     r"answer(?:\s{1,9}+(?:to|for|of)\b[^.\n]{0,80}?)?(?:,\s{0,3}(?:therefore|thus),)?\s{0,99}+"
-    r"(?:\b(?:is|are|equals)\b\s*+:?+|[:：]"
-    r"|\b(?:should|must)(?: therefore| thus)? be\b(?=[\s:*_]*+[-−(]?[$\\0-9]))"
+    r"(?:\b(?:is|are|equals)\b\s*+[,:]?+|[:：]"
+    r"|\b(?:should|must|would)(?: therefore| thus)? be\b(?=[\s:*_]*+[-−(]?[$\\0-9]))"
     rf"\s*+(?:{_ADVERB})?(?=\S)",
     re.IGNORECASE,
 )
@@ -142,7 +142,7 @@ def _last_tagged(text: str) -> str | None:
     """The text of the last whole `<answer>...</answer>`; None without one that holds something."""
     start, tagged = None, None
     for tag in _TAG.finditer(text):
-        if tag[0] == "<answer>":
+        if not tag[0].startswith("</"):
             start = tag.end()
         elif start is not None:
             tagged = text[start : tag.start()].strip() or tagged

@@ -24,6 +24,8 @@ _AND = re.compile(
 _WHERE = re.compile(r",?\s*+\\text\{[\s,]*(?:where|for|with)(?: (?:any|all|some|every))?\s*+\},?")
 # `2k\pi (k \in \mathbb{Z})`
 _CONDITION = re.compile(r"\(([a-zA-Z]\\in\\mathbb\{[NZQRC]\})\)")
+# `n \equiv 1, 4 \pmod{5}`
+_RESIDUES = re.compile(r"([^,]*?\\equiv ?)([^,\\]*+,[^\\]*+)(\\pmod\{[^{}]*\})")
 _TEXT = re.compile(r"\\text\{([^{}]*+)\}")
 _POINT = re.compile(r"\(([a-zA-Z\\, _0-9]++)\)=\((.*)\)", re.DOTALL)
 _COORDINATE = re.compile(r"((?:[a-zA-Z]|\\[a-z]++)(?:_\{?[0-9a-z]\}?)?)\0(.*)", re.DOTALL)
@@ -55,10 +57,18 @@ def read_several(body: str) -> Several | None:
     text = OR.sub(", ", _AND.sub(", ", text))
     if whole := _TEXT.fullmatch(text):
         text = OR.sub(", ", _AND.sub(", ", whole[1]))
+    if residues := _RESIDUES.fullmatch(text):
+        name, values, modulus = residues.groups()
+        text = ", ".join(f"{name}{value.strip()}{modulus}" for value in values.split(","))
     inside = between(text, "(", ")")
     if inside is not None:
         elements = [part.strip() for part in split_elements(inside)]
-        return Several("tuple", _as_written(elements)) if len(elements) > 1 else None
+        if len(elements) == 1:
+            return None
+        both = _both_signs(text)  # `(\pm 1, 2)` is two pairs
+        if len(both) == 1:
+            return Several("tuple", _as_written(elements))
+        return Several("list", _as_written(both))
     inside = between(text, r"\{", r"\}")
     if inside is None:  # braces without a backslash print nothing
         inside = between(text, "{", "}")

@@ -17,7 +17,8 @@ import yaml
 
 # Words after a number change it more often than not: `12 million`, `12 below zero`. Only those of
 # units.yaml do not. Names of up to three letters count in this case alone, for `12 M` are millions.
-_IGNORED_WORDS, _MODIFIERS = {"total", "altogether", "exactly", "only"}, {"square", "cubic", "per"}
+_IGNORED_WORDS = set("total altogether exactly only such different distinct possible".split())
+_MODIFIERS = {"square", "cubic", "per"}
 # Of a gold answer alone: `12 million` is not 12, whatever words a gold answer may have.
 MULTIPLY = set("dozen gross hundred thousand million billion trillion half third pair".split())
 
@@ -52,7 +53,8 @@ _SPELLINGS = {
     **dict.fromkeys(f"{_IGNORED_COMMANDS} {_MATH_FONTS}".split(), _SPACE),
     "dfrac": r"\frac", "tfrac": r"\frac", "cfrac": r"\frac",
     "leq": r"\le", "leqslant": r"\le", "geqslant": r"\ge", "geq": r"\ge", "neq": r"\ne",
-    "lt": "<", "gt": ">", "degree": "°", "varnothing": r"\emptyset",
+    "lt": "<", "gt": ">", "degree": "°", "varnothing": r"\emptyset", "lbrace": r"\{",
+    "rbrace": r"\}",
 }  # fmt: skip
 _NUMBER_WORDS = {
     word: str(number)
@@ -109,22 +111,25 @@ _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] 
         ("", r"[%°](?=\s*+,|\s*+\\text\{\s?(?:and|or))", ""),
         ("equiv", r"\(?\s*+(?:\\[pb]?mod|\\text\{\s?mod\s?\}|(?<![A-Za-z\\])mod(?![a-z]))[\s{]*+"
          r"([0-9]++|[a-zA-Z])\s*+\}?\s*+\)?", r"\\pmod{\1}"),
-        ("\\in", r"\\in\s*+(?:\\mathbb\s*+\{?\s*+)?([NZQRC])(?![A-Za-z])\}?", r"\\in\\mathbb{\1}"),
+        ("\\in", r"\\in\s*+(?:\\mathbb\s*+\{?\s*+|\\)?([NZQRC])(?![A-Za-z])\}?", r"\\in\\mathbb{\1}"),
         ("\\", r"\\(sqrt|frac)" + _ONE, r"\\\1{\2}"),
         ("\\f", r"(\\frac\s*+\{[^{}]*+\})" + _ONE, r"\1{\2}"),
     )
 ]  # fmt: skip
 # Rows of equations in one environment. An array without equations is a matrix.
 _SYSTEM = re.compile(
-    r"(?:\\left\s*+)?(?:\\\{)?\s*+\\begin\{(?P<name>cases|array|matrix|aligned|gathered|split|(?:align|gather|eqnarray)\*?)\}"
-    r"(?:\{[lcr|\s]*+\})?(?P<rows>.*?)\\end\{(?P=name)\}(?:\s*+\\right\s*+(?:\.|\\\}))?",
+    r"(?:\\left\s*+)?(?:\\\{)?\s*+\\begin\{(?P<name>cases|array|matrix|aligned|alignedat|gathered|split"
+    r"|(?:align|alignat|gather|eqnarray)\*?)\}"
+    r"(?:\{[lcr|\s0-9]*+\})?(?P<rows>.*?)\\end\{(?P=name)\}(?:\s*+\\right\s*+(?:\.|\\\}))?",
     re.DOTALL,
 )
 # What says that nothing fulfils a condition.
 _EMPTY = re.compile(
     r"(?:[a-zA-Z]\s?(?:=|\\in)\s?)?(?:\\emptyset|\\\{\s*+\\\})"
-    r"|(?:there (?:is|are) |(?:(?:it|the (?:equation|system)) )?has )?no(?: real)?"
-    r" (?:solutions?|roots?)(?: exists?)?|(?:the )?empty set|none",
+    r"|(?:there (?:is|are) |(?:(?:it|the (?:equation|system)) )?has )?no"
+    r"(?: (?:real|integer|integral|rational|positive))* (?:solutions?|roots?)(?: exists?)?"
+    r"(?: (?:in|over|among) (?:the )?(?:reals|(?:real|rational) numbers|(?:positive )?integers))?"
+    r"|(?:the )?empty set|none",
     re.IGNORECASE,
 )
 _LIST_WORD = re.compile(
@@ -363,5 +368,6 @@ _NAMES = _spellings()
 def as_words(body: str) -> str | None:
     r"""The letters of a normalized answer that is a word or a choice, `\text{(C)}`; else None."""
     bare = without_texts(body).strip(" .{}")
+    bare = re.sub(r"\A(?:[Oo]ptions?|[Cc]hoices?)(?: |(?=\())(?=\(?[A-J]\)?\Z)", "", bare)
     bare = re.sub(r"\A\(\s*(\S)\s*\)\Z", r"\1", bare)
     return " ".join(bare.split()) if re.fullmatch(r"[A-Za-z][A-Za-z'\- ]*+", bare) else None
