@@ -13,7 +13,7 @@ pytest.importorskip("trl", reason="make test-core runs this where TRL is")
 sdft = pytest.importorskip("trl.experimental.sdft")
 
 from datasets import Dataset  # noqa: E402
-from transformers import AutoModelForCausalLM, TrainerCallback  # noqa: E402
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback  # noqa: E402
 
 from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback  # noqa: E402
 from geosd.objectives.objective import build  # noqa: E402
@@ -151,6 +151,19 @@ def test_the_loss_of_every_step_is_that_of_the_training_loop(folder, tmp_path):
         torch.cat([ids[:, :60] for ids in prompts[:1]])
     )
     assert all("make" in text for text in read)  # the solution, in the teacher's prompt
+
+
+def test_a_prompt_with_the_date_of_today_is_refused(folder, tmp_path):
+    dated = AutoTokenizer.from_pretrained(folder)
+    asks = "{% if date_string is defined %}{{ date_string }}{% else %}{{ strftime_now('%d') }}"
+    dated.chat_template = asks + "{% endif %}" + dated.chat_template
+    with pytest.raises(ValueError, match="(?s)strftime_now.*Hint: .*chat_template_kwargs"):
+        trainer(folder, config(tmp_path, max_steps=1), processing_class=dated).train()
+    fixed = {"date_string": "26 Jul 2024"}
+    one = config(tmp_path, max_steps=1, max_prompt_length=None, chat_template_kwargs=fixed)
+    run = trainer(folder, one, processing_class=dated)
+    run.train()
+    assert dated.decode(run.seen[0][0]["teacher_input_ids"][0]).count("26 Jul 2024") == 1
 
 
 def test_kfac_of_a_step_is_that_of_one_pass_over_its_microbatches(folder, tmp_path):

@@ -224,6 +224,25 @@ def packed(model):
     return torch.cat(logits), torch.tensor(at)
 
 
+def test_a_teachers_prompt_that_changes_by_day_is_refused(modules):
+    template = "{{ day or strftime_now('%d %b %Y') }} {{ messages[0].content }}"
+    given = []
+    tokenizer = SimpleNamespace(
+        chat_template=template,
+        get_chat_template=lambda: template,
+        special_tokens_map={},
+        name_or_path="some/model",
+        apply_chat_template=lambda turns, **options: given.append(options) or [1, 2],
+    )
+    row = {"teacher_prompt": [{"role": "user", "content": "1+1?"}]}
+    with pytest.raises(ValueError, match="(?s)some/model.*Hint: .*apply_chat_template_kwargs"):
+        modules.teachers.privileged_ids(tokenizer, {}, row)
+    assert given == []
+    data = {"apply_chat_template_kwargs": {"day": "26 Jul 2024"}}
+    assert modules.teachers.privileged_ids(tokenizer, data, row) == [1, 2]
+    assert given[0]["day"] == "26 Jul 2024"
+
+
 def test_on_the_whole_vocabulary_it_is_geosds_loss(modules, models):
     student, anchor = models
     config = configuration()

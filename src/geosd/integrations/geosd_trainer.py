@@ -24,6 +24,7 @@ from geosd.integrations.geosd_loss import GeoSDLoss
 from geosd.integrations.kfac_callback import KFACCallback, check_parallel
 from geosd.integrations.lost_updates import UpdatesMove
 from geosd.integrations.own_sampling import own_sampling
+from geosd.integrations.same_each_day import check_same_each_day
 from geosd.integrations.token_mean import TokenMean
 from geosd.objectives.reduce import loss_terms
 from geosd.optim.dtensors import full_tensor
@@ -39,7 +40,8 @@ class GeoSDTrainer(SDFTTrainer):
     TRL samples responses, writes the privileged context into the teacher's prompt
     (`teacher_prompt_template`) and chooses the teacher (`teacher_model_kind`; the paper's is
     "live"). `distillation_*` of the arguments have no effect. Prompts stay whole: at the beginning
-    one beyond `max_prompt_length`, such as the teacher's with its solution, is refused. K-FAC is
+    one beyond `max_prompt_length`, such as the teacher's with its solution, is refused, and so is
+    one into which the chat template writes the date of today. K-FAC is
     `KFACCallback` among the callbacks; without it the training is GeoSD's loss with the trainer's
     optimiser.
 
@@ -225,7 +227,15 @@ class GeoSDTrainer(SDFTTrainer):
         return super().train(resume_from_checkpoint, **others)
 
     def _tokenize_prompts(self, prompts: list[Any]) -> list[list[int]]:
-        """Token ids of prompts, whole; see SDFTTrainer, which cuts them on the left."""
+        """Token ids of prompts, whole; see SDFTTrainer, which cuts them on the left.
+
+        ValueError where the day changes a prompt.
+        """
+        for prompt in prompts:
+            if not isinstance(prompt, str):
+                check_same_each_day(
+                    self.processing_class, prompt, self.chat_template_kwargs, "chat_template_kwargs"
+                )
         limit, self.max_prompt_length = self.max_prompt_length, None
         try:
             return super()._tokenize_prompts(prompts)

@@ -37,6 +37,10 @@ saves: K_ckpt is `trainer.save_freq`. What verl does not allow:
   `model_path=.../global_step_<N>/actor/huggingface` of the checkpoint that it resumes from.
 - trainer_mode is sync: with rollouts ahead of the updates the teacher would be an older student.
 - Text alone, and servers of vLLM without data parallelism.
+
+verl renders the chats, and gives a template that asks for it the date of today (Llama 3.2, SmolLM3,
+Granite): such a prompt is refused, unless `data.apply_chat_template_kwargs` or the template itself
+holds the date.
 """
 
 from __future__ import annotations
@@ -52,6 +56,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
 from verl.experimental.teacher_loop.teacher_manager import AsyncTeacherLLMServerManager
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 
+from geosd.integrations.same_each_day import check_same_each_day
 from geosd.integrations.verl import GEOSD
 
 COLUMN = "teacher_prompt"
@@ -108,15 +113,17 @@ async def _compute_teacher_logprobs(
 
 
 def privileged_ids(tokenizer: Any, data: Any, row: dict[str, Any]) -> list[int]:
-    """Tokens of the teacher's prompt; ValueError if the row has none."""
+    """Tokens of the teacher's prompt; ValueError if the row has none, or if the day changes it."""
     if COLUMN not in row:
         raise ValueError(
             f"loss_mode {GEOSD}: a row has no column {COLUMN!r}; it has {', '.join(row)}.\nHint:"
             " chat messages with the problem and the solution."
         )
+    turns = [*row[COLUMN]]
+    variables = dict(data.get("apply_chat_template_kwargs") or {})
+    check_same_each_day(tokenizer, turns, variables, "data.apply_chat_template_kwargs")
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": False}
-    options |= data.get("apply_chat_template_kwargs") or {}
-    return tokenizer.apply_chat_template([*row[COLUMN]], **options)
+    return tokenizer.apply_chat_template(turns, **options | variables)
 
 
 def moved(rows: Tensor, prompt: int, response: int) -> Tensor:

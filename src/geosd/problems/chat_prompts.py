@@ -232,9 +232,13 @@ def render(
 def _render(
     template: str, turns: Sequence[Any], variables: Mapping[str, Any], date: str | None
 ) -> dict[str, str]:
-    """The text, or the error and a hint, in the process."""
+    """The text, or the error and a hint, in the process.
+
+    The compiled template is rendered here, as transformers' `render_jinja_template` does: since
+    5.24 that turns each function among the variables into text, and the clock would come back.
+    """
     from jinja2.filters import FILTERS
-    from transformers.utils.chat_template_utils import render_jinja_template
+    from transformers.utils.chat_template_utils import _compile_jinja_template
 
     def strftime_now(form: str) -> str:
         if date is None:
@@ -244,8 +248,13 @@ def _render(
     FILTERS["random"] = _by_chance
     fixed = {"strftime_now": strftime_now, "lipsum": _by_chance}
     try:
-        (text,), _ = render_jinja_template(
-            [turns], chat_template=template, add_generation_prompt=True, **fixed, **variables
+        text = _compile_jinja_template(template).render(
+            messages=turns,
+            tools=None,
+            documents=None,
+            add_generation_prompt=True,
+            **fixed,
+            **variables,
         )
     except _MachineError as error:
         problem, hint = error.args
