@@ -3,6 +3,7 @@ import torch
 
 from geosd.models.load_and_save import save_model
 from geosd.models.tiny_models import build
+from geosd.preemption import PreemptionError
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.corpora import VOCABULARY, SearchCorpus, WideCorpus
 from geosd.training import pretrain as module
@@ -55,6 +56,28 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
     assert taken[0] == killed_at // 3 * 3
     assert same_bits(whole, resumed)
     assert losses == again
+
+
+@pytest.mark.parametrize("after", [1, 4, 12])
+def test_a_run_that_is_asked_to_stop_loses_no_step_and_ends_with_the_same_bits(
+    after, tmp_path, monkeypatch
+):
+    whole, losses = trained()
+    step, taken = module._step, []
+    monkeypatch.setattr(module, "_step", lambda *a: taken.append(a[-1]) or step(*a))
+    with pytest.raises(PreemptionError, match=f"after {after} steps of 13"):
+        trained(resume=ResumeState(tmp_path, "a run"), stop_requested=lambda: len(taken) == after)
+    assert taken == list(range(after))
+    resumed, again = trained(resume=ResumeState(tmp_path, "a run"))
+    assert taken == list(range(13))
+    assert same_bits(whole, resumed)
+    assert losses == again
+
+
+def test_a_run_that_is_asked_to_stop_in_its_last_step_is_done():
+    assert len(trained(stop_requested=lambda: False)[1]) == 13
+    asked = iter([False] * 12)  # a question after the last step would find none
+    assert len(trained(stop_requested=lambda: next(asked))[1]) == 13
 
 
 def test_the_seed_names_the_documents():

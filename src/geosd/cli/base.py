@@ -1,4 +1,8 @@
-"""Make a base model pi_0: that of a study, or a draw that the repository ships."""
+"""Make a base model pi_0: that of a study, or a draw that the repository ships.
+
+SIGTERM ends a pretraining after the step under way; its state is saved, and the exit code 75 says
+that the same command goes on from there.
+"""
 
 import json
 from collections.abc import Mapping
@@ -22,6 +26,7 @@ from geosd.models.released_models import (
     load_gguf_package,
 )
 from geosd.models.shipped_base_models import check_files, is_shipped
+from geosd.preemption import catch_sigterm
 from geosd.provenance.checkpoint_files import hashes_of_checkpoint
 from geosd.provenance.manifest import computed_by
 from geosd.training.pretrain import pretrain_base_model
@@ -86,7 +91,10 @@ def _pretrain(
     model: str, recipe: Mapping[str, Any], resume: ResumeState, out: Path
 ) -> dict[Path, str]:
     """Pretrain a base model, and return the files of the one that it starts from."""
-    network, tokenizer, losses = pretrain_base_model(recipe, resume, f"base {model}")
+    with catch_sigterm() as stop_requested:
+        network, tokenizer, losses = pretrain_base_model(
+            recipe, resume, f"base {model}", stop_requested
+        )
     rows = "".join(f"{step},{loss:.6f}\n" for step, loss in enumerate(losses))
     write_text(out / "loss.csv", "step,loss_nats\n" + rows)
     save_model(network, tokenizer, out)
@@ -124,7 +132,10 @@ def base_model(
     recipe |= {"seed": draw}
     identity = {**computed_by("base"), "model": model, "recipe": recipe}
     resume = ResumeState(scratch / model / str(draw), identity)
-    network, tokenizer, losses = pretrain_base_model(recipe, resume, f"{model}, draw {draw}")
+    with catch_sigterm() as stop_requested:
+        network, tokenizer, losses = pretrain_base_model(
+            recipe, resume, f"{model}, draw {draw}", stop_requested
+        )
     folder = out / model / str(draw)
     save_model(cast_parameters(network, torch.bfloat16), tokenizer, folder)
     means = [fmean(losses[at : at + WINDOW]) for at in range(0, len(losses), WINDOW)]

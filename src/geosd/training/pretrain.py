@@ -19,6 +19,7 @@ from geosd.models.forward import last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.models.output_head import head_logits
 from geosd.models.tiny_models import build
+from geosd.preemption import PreemptionError
 from geosd.problems.miniature import build_tokenizer
 from geosd.problems.search.corpora import Corpus, Document, SearchCorpus, WideCorpus
 from geosd.seeds import seed_of
@@ -68,9 +69,15 @@ class PretrainingArguments:
 
 
 def pretrain_base_model(
-    recipe: Mapping[str, Any], resume: ResumeState, progress: str | None = None
+    recipe: Mapping[str, Any],
+    resume: ResumeState,
+    progress: str | None = None,
+    stop_requested: Callable[[], bool] | None = None,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[float]]:
-    """A base model in float32 by `base.pretraining`, its tokenizer, and `pretrain`'s losses."""
+    """A base model in float32 by `base.pretraining`, its tokenizer, and `pretrain`'s losses.
+
+    PreemptionError where `stop_requested` ended the pretraining; see `pretrain`.
+    """
     values = dict(recipe)
     architecture, seed = values.pop("architecture"), values.pop("seed")
     corpus = CORPORA[values.pop("corpus")]()
@@ -80,7 +87,16 @@ def pretrain_base_model(
     if start := values.pop("start", None):
         take_over(Path(start) / str(seed), model, tokenizer, corpus.like)
     args = PretrainingArguments(**values)
-    losses = pretrain(model, tokenizer, corpus, args, seed, resume, progress=progress)
+    losses = pretrain(
+        model,
+        tokenizer,
+        corpus,
+        args,
+        seed,
+        resume,
+        progress=progress,
+        stop_requested=stop_requested,
+    )
     return model, tokenizer, losses
 
 
@@ -112,14 +128,19 @@ def pretrain(
     resume: ResumeState | None = None,
     save_every: int = 100,
     progress: str | None = None,
+    stop_requested: Callable[[], bool] | None = None,
 ) -> list[float]:
     """Pretrain a base model in place, on documents drawn from the seed.
 
     A run that was killed continues from its last saved step, of which `resume` has one every
     `save_every`, and ends with the same bits. A progress bar says `progress`; None shows none.
+    `stop_requested`, such as that of `catch_sigterm`, is asked after each step; true ends the run.
 
     Returns:
         The loss of each step in nats a token: the mean over the supervised tokens of its batch.
+
+    Raises:
+        PreemptionError: `stop_requested` said so; the state of the run is saved in `resume`.
     """
     optimizers = _optimizers(model, args)
     losses: list[float] = []
@@ -140,10 +161,16 @@ def pretrain(
             batches = draw_batches(corpus, args.documents, seed, step // BUCKET)
         losses.append(_step(model, optimizers, tokenizer, batches[place], args, step))
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
-        if resume is not None and (step + 1) % save_every == 0:
+        done = step + 1
+        must_stop = done < args.steps and stop_requested is not None and stop_requested()
+        if resume is not None and (done % save_every == 0 or must_stop):
             states = [optimizer.state_dict() for optimizer in optimizers]
             state = {"losses": losses, "model": model.state_dict(), "optimizers": states}
-            resume.save(step + 1, state)
+            resume.save(done, state)
+        if must_stop:
+            raise PreemptionError(
+                f"asked to stop after {done} steps of {args.steps}; start again to go on from there"
+            )
     return losses
 
 
