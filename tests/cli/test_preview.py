@@ -16,6 +16,8 @@ from geosd.files import sha256
 from geosd.json_lines import write_jsonl
 from geosd.problems.records import ID, Sample
 from geosd.provenance.manifest import write_manifest
+from geosd.reporting.preview_table import preview_table
+from geosd.scores.score_table import OOD_AVERAGE
 from geosd.scores.statistics import Group, contrast, final_contrast
 
 METHODS = ["pi_0", "fwdkl", "geosd"]
@@ -99,13 +101,17 @@ def test_a_preview_has_the_runs_that_are_there_and_what_the_others_may_change(
     text = (tmp_path / "scratch/preview/quick/preview.md").read_text()
     lines = {line.split("|")[1].strip(): line for line in text.splitlines() if line.count("|") > 3}
     cells = [cell.strip() for cell in lines["GeoSD"].strip("|").split("|")[1:]]
-    seeds, id_mean, _, ood, ood_final, change, _ = cells
+    seeds, id_mean, _, ood, ood_final, change, change_final = cells
     assert seeds == "2 of 3" and id_mean.startswith("80.0 ±")
     seen = contrast([Group.of([75.0, 65.0])])
     assert ood == f"70.0 ±{(seen.high - seen.low) / 2:.1f}"
     final = final_contrast([Group.of([75.0, 65.0])], 3)
     assert ood_final == f"±{(final.high - final.low) / 2:.1f}"
-    assert change.startswith("+25.0 ±")
+    # Seeds 0 and 1 alone: pi_0 of seed 2 has no partner yet.
+    pairs = contrast([Group.of([75.0 - 40.0, 65.0 - 45.0])])
+    assert change == f"+27.5 ±{(pairs.high - pairs.low) / 2:.1f}"
+    left = final_contrast([Group.of([35.0, 20.0])], 3)
+    assert change_final == f"±{(left.high - left.low) / 2:.1f}"
     alone = [cell.strip() for cell in lines["FwdKL"].strip("|").split("|")[1:]]
     assert alone[:3] == ["1 of 3", "65.0", "–"]
     whole = [cell.strip() for cell in lines["π₀"].strip("|").split("|")[1:]]
@@ -113,6 +119,38 @@ def test_a_preview_has_the_runs_that_are_there_and_what_the_others_may_change(
     assert "may have either sign: mini-qwen3/FwdKL, mini-qwen3/GeoSD." in printed
     assert (tmp_path / "scratch/preview/quick/figure_frontier.pdf").stat().st_size
     assert not (tmp_path / "results/quick").exists()  # nothing of the study itself
+
+
+def changes_of(table):
+    (row,) = [row for row in table.rows if row.label == "GeoSD"]
+    change, final = row.cells[-2:]
+    return [f"{change.text} ±{change.spread or '?'}", final.text]
+
+
+def scores_of(draws, own, base):
+    """A score table of the runs of GeoSD and of pi_0, whose OOD averages are given by seed."""
+    columns = {"model": "m", "split": "OOD", "metric": "avg@k", "k": 4}
+    rows = [
+        {**columns, "variant": v, "seed": s, "draw": d, "benchmark": b, "value": value}
+        for v, values in (("geosd", own), ("pi_0", base))
+        for s, (d, value) in enumerate(zip(draws, values, strict=False))
+        for b in (ID, OOD_AVERAGE)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_change_is_paired_by_seed_and_averaged_by_draw():
+    own, base = [50.0, 62.0, 71.0, 80.0], [40.0, 50.0, 60.0, 68.0]
+    whole = preview_table(scores_of([0, 0, 0, 0], own, base), ["m"], METHODS, 4)
+    pairs = contrast([Group.of([10.0, 12.0, 11.0, 12.0])])
+    assert changes_of(whole) == [f"+11.2 ±{pairs.high - pairs.difference:.1f}", "±0.0"]
+    # Pairs are alike, though runs of one method are far apart.
+    assert pairs.high - pairs.difference < 2
+    by_draw = preview_table(scores_of([0, 0, 1, 1], own, base), ["m"], METHODS, 4)
+    draws = contrast([Group.of([11.0, 11.5])])
+    assert changes_of(by_draw)[0] == f"+11.2 ±{draws.high - draws.difference:.1f}"
+    apart = preview_table(scores_of([0, 0, 0, 0], own, base[:1]), ["m"], METHODS, 4)
+    assert changes_of(apart) == ["+10.0 ±?", "–"]
 
 
 def test_without_the_base_model_there_is_no_change_and_no_frontier(study, tmp_path, capsys):
