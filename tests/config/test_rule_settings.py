@@ -113,7 +113,13 @@ def test_the_date_is_of_every_rule_with_prompts_and_left_out_it_is_as_before(roo
 LORA = "{rank: 4, alpha: 8.0, targets: [q_proj, down_proj]}"
 
 
-@pytest.mark.parametrize(("value", "rules"), [(LORA, {"train", "configuration"}), ("null", set())])
+FUSED_LORA = LORA.replace("q_proj", "qkv_proj, gate_up_proj")
+
+
+@pytest.mark.parametrize(
+    ("value", "rules"),
+    [(LORA, {"train", "configuration"}), (FUSED_LORA, {"train", "configuration"}), ("null", set())],
+)
 def test_adapters_are_a_matter_of_trainings_and_null_is_as_before(study, edited, value, rules):
     steps = "      steps: 100\n      response_tokens: 42"
     jobs = changed(study, edited((steps, f"      lora: {value}\n{steps}")))

@@ -38,7 +38,7 @@ from geosd.objectives.hyperparameters import (
     declared_hyperparameters,
     declared_rollouts,
 )
-from geosd.optim.layer_selection import PROJECTIONS
+from geosd.optim.layer_selection import FUSED, PROJECTIONS
 
 
 def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Strict]:
@@ -104,8 +104,8 @@ class Lora(Section):
     """Rank of the matrices."""
     alpha: Annotated[float, Field(ge=0.01, le=4096)]
     """alpha / rank is the factor of their product."""
-    targets: Annotated[tuple[Literal[PROJECTIONS], ...], Field(min_length=1), Distinct]
-    """Linear layers of each block that get them."""
+    targets: Annotated[tuple[Literal[PROJECTIONS + FUSED], ...], Field(min_length=1), Distinct]
+    """Linear layers of each block that get them; a model needs one of each name."""
 
 
 class Recipe(Section):

@@ -23,7 +23,7 @@ def add_adapter(
 
     Raises:
         ImportError: peft is not installed.
-        ValueError: The model has no layer of such a name.
+        ValueError: The model has no linear layer of one of the names; peft would leave it out.
     """
     try:
         from peft import LoraConfig, inject_adapter_in_model
@@ -32,6 +32,13 @@ def add_adapter(
             "training.lora needs peft, which is not installed.\nHint: pip install '.[lora]', or"
             " make .venv/installed-lora."
         ) from error
+    names = {name.rpartition(".")[2] for name, m in model.named_modules() if isinstance(m, nn.Linear)}
+    if missing := [target for target in targets if target not in names]:
+        raise ValueError(
+            f"training.lora.targets: {', '.join(missing)}: {type(model).__name__} has no linear layer"
+            f" of the name; its layers are {', '.join(sorted(names))}.\nHint: name layers of this"
+            " model alone, in a section `models:` where models of a study differ."
+        )
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=[*targets], lora_dropout=0.0)
     with torch.random.fork_rng():
         torch.manual_seed(seed_of("lora", seed))

@@ -9,7 +9,9 @@ if TYPE_CHECKING:  # the sizes of factors are counted without torch
     from torch import nn
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-"""The paper's seven, by which LoRA is placed, too; other families fuse or rename some."""
+"""The paper's seven; other families fuse or rename some."""
+FUSED = ("qkv_proj", "gate_up_proj")
+"""Several of them in one matrix, as in Phi-3 and GLM-4; LoRA is placed by both lists."""
 EXPERTS = "experts"
 # Layers that read one input have one A: storing it once is exact and saves three of seven.
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))

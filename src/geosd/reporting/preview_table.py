@@ -35,8 +35,8 @@ def preview_table(
     note = (
         f"PREVIEW: {accuracy_name(scores)} in percent, mean ± half of Student's 95 % interval over"
         f" the runs that are there. Final: how far from it the mean of all {seeds} seeds may lie,"
-        " with 95 % probability for normal runs. Δ OOD: change of the OOD average from π₀, paired by"
-        " seed. No verdict: who looks often, and stops when it suits, errs more often than 5 %."
+        " with 95 % probability for normal runs. Δ OOD: change of the OOD average from π₀, paired"
+        " by seed. No verdict: who looks often, and stops when it suits, errs more often than 5 %."
     )
     return Table("preview", "Accuracy so far", note, "Method", tuple(columns), tuple(rows))
 
