@@ -326,6 +326,13 @@ def test_a_figure_of_the_project_may_stand_in_about(edited, ending):
     assert picture in params.studies["quick"].about
 
 
+@pytest.mark.parametrize("given", ["[0]", "[1000000]", "[a]"])
+def test_a_list_of_wrong_elements_is_not_called_too_short(broken, given):
+    message, _ = broken("    pass_k: [1, 2, 4, 8, 16] ", f"    pass_k: {given} ")
+    assert "pass_k[0]: " in message
+    assert "at least 1 item" not in message
+
+
 def test_all_mistakes_are_reported_at_once(broken):
     message, _ = broken("steps: 625 ", "steps: -1\n    stepz: 3\n    colour: red ")
     assert "3 mistakes" in message

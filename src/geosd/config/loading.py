@@ -167,8 +167,15 @@ def _checked(source: Source) -> tuple[Params | None, list[Mistake]]:
         return Params.model_validate_json(json.dumps(source.values)), []
     except ValidationError as error:
         # One sentence for each key: unions complain once for each member.
-        mistakes = {m.path: m for m in (_mistake(details, source) for details in error.errors())}
+        found = [details for details in error.errors() if not _follows(details)]
+        mistakes = {m.path: m for m in (_mistake(details, source) for details in found)}
         return None, list(mistakes.values())
+
+
+def _follows(details: ErrorDetails) -> bool:
+    """Whether a list is too short only since pydantic leaves out elements, named as mistakes."""
+    is_short = details["type"] == "too_short" and details["ctx"]["actual_length"] == 0
+    return is_short and bool(details["input"])
 
 
 def _mistake(details: ErrorDetails, source: Source) -> Mistake:
