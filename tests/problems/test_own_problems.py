@@ -156,6 +156,7 @@ def test_solutions_are_kept_in_the_card_by_problem(tmp_path):
         (r"So \boxed{7} and \boxed{8}.", "solution boxes another answer than '7': '7, 8'"),
         ("3 + 5 = 8. The answer is 8.", "solution states another answer than '7': '8'"),
         ("Add.\n**Answer:** $8$", "solution states another answer than '7': '8'"),
+        ("3 + 5 = 8\n#### 8", "solution states another answer than '7': '8'"),
         (
             "x" * LONGEST_RESPONSE + r" \boxed{7}",
             "has 1,000,010 characters, and 1,000,000 are read",
@@ -171,7 +172,14 @@ def test_a_solution_that_contradicts_its_answer_is_named_with_the_cause(
 
 
 @pytest.mark.parametrize(
-    "solution", ["The answer is clear: 3 + 4.", "3 + 4 = 7", "The answer is 7.", "Answer: seven"]
+    "solution",
+    [
+        "The answer is clear: 3 + 4.",
+        "3 + 4 = 7",
+        "The answer is 7.",
+        "Answer: seven",
+        "#### 8 of them\n#### 7.0",
+    ],
 )
 def test_a_solution_that_states_no_other_answer_is_kept(tmp_path, read_problems, solution):
     write(tmp_path / "own.jsonl", [{"question": "a?", "answer": "7", "solution": solution}])

@@ -255,6 +255,8 @@ def _checked_solution(solution: str, answer: str, grade: Grader) -> str:
     if r"\boxed" in solution:
         stated = f"{(verdict.answer or '')[:80]!r} ({verdict.reason})"
         raise _Mistake(f"solution boxes another answer than {answer[:80]!r}: {stated}", hint)
+    if verdict.answer is None and MARK in solution:  # GSM8K's layout in a key of its own
+        verdict = grade(rf"\boxed{{{solution.rpartition(MARK)[2].strip()}}}", answer)
     if verdict.reason == "wrong answer":
         stated = f"{(verdict.answer or '')[:80]!r}"
         raise _Mistake(f"solution states another answer than {answer[:80]!r}: {stated}", hint)
