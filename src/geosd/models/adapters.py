@@ -32,11 +32,13 @@ def add_adapter(
             "training.lora needs peft, which is not installed.\nHint: pip install '.[lora]', or"
             " make .venv/installed-lora."
         ) from error
-    names = {name.rpartition(".")[2] for name, m in model.named_modules() if isinstance(m, nn.Linear)}
-    if missing := [target for target in targets if target not in names]:
+    linear = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    names = {name.rpartition(".")[2] for name in linear}
+    missing = [target for target in targets if target not in names]
+    if missing:
         raise ValueError(
-            f"training.lora.targets: {', '.join(missing)}: {type(model).__name__} has no linear layer"
-            f" of the name; its layers are {', '.join(sorted(names))}.\nHint: name layers of this"
+            f"training.lora.targets: {', '.join(missing)}: {type(model).__name__} has no linear"
+            f" layer of the name; its layers are {', '.join(sorted(names))}.\nHint: name layers of this"
             " model alone, in a section `models:` where models of a study differ."
         )
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=[*targets], lora_dropout=0.0)

@@ -111,7 +111,8 @@ _RULES: list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]] 
         ("", r"[%°](?=\s*+,|\s*+\\text\{\s?(?:and|or))", ""),
         ("equiv", r"\(?\s*+(?:\\[pb]?mod|\\text\{\s?mod\s?\}|(?<![A-Za-z\\])mod(?![a-z]))[\s{]*+"
          r"([0-9]++|[a-zA-Z])\s*+\}?\s*+\)?", r"\\pmod{\1}"),
-        ("\\in", r"\\in\s*+(?:\\mathbb\s*+\{?\s*+|\\)?([NZQRC])(?![A-Za-z])\}?", r"\\in\\mathbb{\1}"),
+        ("\\in", r"\\in\s*+(?:\\mathbb\s*+\{?\s*+|\\)?([NZQRC])(?![A-Za-z])\}?",
+         r"\\in\\mathbb{\1}"),
         ("\\", r"\\(sqrt|frac)" + _ONE, r"\\\1{\2}"),
         ("\\f", r"(\\frac\s*+\{[^{}]*+\})" + _ONE, r"\1{\2}"),
     )
