@@ -1,4 +1,4 @@
-"""Parts of a training run: the numbers of the loop, the parts, and how settings make them.
+"""Parts of a training run: its inputs, its parts, and how the recipe makes them.
 
 N = response positions of a microbatch, D = hidden width.
 """
