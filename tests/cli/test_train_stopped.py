@@ -43,7 +43,7 @@ def command(small, out, params, launcher=(), python=sys.executable):
 def until_it_has_logged(out, process):
     """Wait until the run has done its first step."""
     log = out.with_name(out.name + "-scratch") / "log"
-    until(lambda: any(log.rglob("*.tsv")), process, seconds=120)
+    until(lambda: any(log.rglob("*.tsv")), process)
 
 
 @pytest.mark.slow
