@@ -38,8 +38,8 @@ def add_adapter(
     if missing:
         raise ValueError(
             f"training.lora.targets: {', '.join(missing)}: {type(model).__name__} has no linear"
-            f" layer of the name; its layers are {', '.join(sorted(names))}.\nHint: name layers of this"
-            " model alone, in a section `models:` where models of a study differ."
+            f" layer of the name; its layers are {', '.join(sorted(names))}.\nHint: name layers of"
+            " this model alone, in a section `models:` where models of a study differ."
         )
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=[*targets], lora_dropout=0.0)
     with torch.random.fork_rng():
