@@ -195,7 +195,10 @@ def caption_markdown(
     caption = f"**{output_title(name)}.** {caption_words(name, models)}"
     caption += runs_in_words(source_data, models, intervals=name.startswith("figure_"))
     sources = f"Source data: {', '.join(links)}." if links else "No run enters it."
-    paragraphs = [textwrap.fill(text, 100, break_long_words=False) for text in (caption, sources)]
+    paragraphs = [
+        textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+        for text in (caption, sources)
+    ]
     return "\n\n".join(paragraphs) + "\n"
 
 
