@@ -48,10 +48,9 @@ def test_what_make_can_do_is_whole_in_80_columns_and_24_lines(root):
 
 def test_the_list_and_the_code_of_steps_name_the_same_modules():
     programs = {"evaluate_pi_0": "evaluate-run"}
-    steps = HELD.keys() - {"redraw"}  # the program asks first whether a study or a family is meant
-    for step in steps:
+    for step, module in HELD.items():
         name = programs.get(step, step.replace("_", "-"))
-        assert command.PROGRAMS[name][0] == HELD[step]
+        assert command.PROGRAMS[name][0] == module
     assert forkserver.SERVED <= set(NAMES)
 
 

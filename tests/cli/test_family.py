@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from geosd.cli import extras, figures, render_family, ship_family
+from geosd.cli import extras, figures, render_family, ship, ship_family
 from geosd.cli.stale_family import say_of_family
 from geosd.config import load, resolve_family
 from geosd.reporting.dial_gains import gains_at_best_rates, gains_at_common_rate
@@ -129,6 +129,8 @@ def test_a_study_that_is_shipped_anew_draws_its_family_only_by_make_ship(clone):
         file.write(b"\n")
     with pytest.raises(ValueError, match=r"(?s)/source/scores.csv.*is not the table .*make ship"):
         figures.redraw("miniature_parts")
+    with pytest.raises(ValueError, match=r"(?s)is a family.*Hint: `make figures STUDY=miniature_p"):
+        ship.redraw("miniature_parts")
 
 
 def test_only_a_family_of_shipped_studies_is_shipped(clone):

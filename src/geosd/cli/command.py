@@ -52,7 +52,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("publish", "restore"),
         "dvc-commit": ("publish", "dvc_commit"),
         "dvc-metrics": ("pages", "dvc_metrics"),
-        "redraw": ("figures", "redraw"),
+        "redraw": ("ship", "redraw"),
         "results-page": ("pages", "results_page"),
     },
     "develop": {

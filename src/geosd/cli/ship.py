@@ -91,10 +91,16 @@ def redraw(study: str, figures: Path = Path("figures")) -> None:
     nothing.
 
     Raises:
-        ValueError: The study is not shipped, or a tidy table is not the one that was shipped.
+        ValueError: The study is not shipped or is a family, or a tidy table is not the one that
+            was shipped.
     """
     folder = figures / study
     shipped = shipping.read_shipped(folder)
+    if shipped.studies:
+        raise ValueError(
+            f"{study} is a family: it is drawn of what its studies ship.\nHint: `make figures"
+            f" STUDY={study}` draws it."
+        )
     if changed := shipping.changed_files(folder, shipped.inputs):
         raise ValueError(
             f"{folder / changed[0]} is not the tidy table that was shipped: its SHA-256 is not that"
