@@ -81,7 +81,7 @@ def test_the_state_of_a_pretraining_is_of_its_code_and_packages(
         pass
 
     def identity() -> dict[str, str]:
-        def begin(recipe, resume, progress):
+        def begin(recipe, resume, progress, stop_requested):
             raise Begun(resume.digests)
 
         monkeypatch.setattr(base, "pretrain_base_model", begin)
