@@ -105,7 +105,7 @@ def test_the_protocol_itself_is_as_in_the_paper(params):
             "seeds": list(range(10)),
         }
     )
-    protocol = params.model_copy(update={"studies": {"bare": bare}})
+    protocol = params.model_copy(update={"entries": {"bare": bare}, "studies": {"bare": bare}})
     rows = cells_by_key(read_of(resolve(protocol, "bare")))
     wrong = {key: row for key, row in rows.items() if row[2] in ("no", "partly")}
     assert not wrong
