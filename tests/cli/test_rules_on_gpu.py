@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 import yaml
-from pretended_gpu import library
+from training.pretended_gpu import library
 
 from geosd.cli import states
 

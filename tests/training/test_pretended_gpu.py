@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from pretended_gpu import library
+from training.pretended_gpu import library
 
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train_step

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -89,7 +90,8 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
     assert "training_curves" not in str(told.value)  # which is there
     Path("figures/quick/shipped.json").touch()
     files = iter([{"a.csv": "1", "b.md": "2"}, {"a.csv": "1", "b.md": "3"}])
-    monkeypatch.setattr(figures, "read_shipped", lambda folder: SimpleNamespace(files=next(files)))
+    shipped = partial(SimpleNamespace, studies=())
+    monkeypatch.setattr(figures, "read_shipped", lambda folder: shipped(files=next(files)))
     figures.main("quick")
     assert redrawn == ["quick"] and not words.exists()
     said = "Figures  figures/quick/: 2 files drawn of its source/, not as shipped: b.md\n"
