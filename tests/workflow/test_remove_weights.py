@@ -81,7 +81,7 @@ LATER = {
     "about": "The same run of GeoSD, sampled more often.",
     "kind": "main",
     "outputs": ["table_main"],
-    "variants": {"geosd": None},
+    "variants": {"geosd": {"training": {"snapshots": []}}},
     "grid": {},
     "evaluation": {"coverage": 64},
 }

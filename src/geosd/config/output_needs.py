@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+from geosd.config.rule_settings import parts_of_geosd
 from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points
 from geosd.models.architectures import TINY_MODELS, published_architectures
@@ -86,6 +87,22 @@ def _live(study: Study, spec: OutputSpec) -> str:
     return (
         f"compares with a live teacher, and there is none{first}; give the study a"
         " grid over both, e.g. grid: {fwdkl: {learning_rate: [...], teacher: [live, fixed]}}"
+    )
+
+
+def _factorial(study: Study, _: OutputSpec) -> str:
+    """All candidates are GeoSD's, at one rate, and cross divergence, lambda and optimiser."""
+    parts = parts_of_geosd(study)
+    keys = ("divergence", "drift_penalty", "rule")
+    crossed = all(len({part[key] for part in parts.values()}) > 1 for key in keys)
+    rates = {study.training(study.models[0], name)["learning_rate"] for name in parts}
+    if crossed and len(rates) == len(study.models) == 1 and parts.keys() == study.candidates.keys():
+        return ""
+    return (
+        "compares GeoSD's divergences, proximal strengths and optimisers on one model at one"
+        " learning rate; give the study one model and a grid, e.g. grid: {geosd:"
+        " {objective.divergence: [hellinger, jsd], objective.drift_penalty: [0, 1],"
+        " optimiser.rule: [kfac, adamw], steps: [...]}}"
     )
 
 
@@ -170,6 +187,7 @@ NEEDS = {
     ),
     "grid_methods": Need(_grid_methods, "the grid's variants among the methods"),
     "sweep": Need(_sweep, "on each model two values of {first} for a method"),
+    "factorial": Need(_factorial, "one model, and a grid over GeoSD's parts at one rate"),
     "live": Need(_live, "a grid over {swept}, with a live teacher at each value"),
 }
 """Needs by their words in declarations."""

@@ -259,6 +259,21 @@ def _rates_of_runs(study: Study, _: OutputSpec) -> dict[str, dict[str, Any]]:
     return rates
 
 
+def parts_of_geosd(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
+    """What a factorial crosses: divergence, lambda, optimiser and length of GeoSD candidates."""
+    parts = {}
+    for name in study.candidates:
+        training = study.training(study.models[0], name)
+        objective = training["objective"]
+        if objective["name"] == "geosd":
+            parts[name] = {
+                **_only(objective, "divergence", "drift_penalty"),
+                "rule": training["optimiser"]["rule"],
+                "steps": training["steps"],
+            }
+    return parts
+
+
 OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "models": lambda study, _: list(study.models),
     # As the study lists them, without the candidates of its grids.
@@ -274,6 +289,7 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
         for name, (_, changed) in study.candidates.items()
     },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
+    "parts": parts_of_geosd,
     "rate_candidates": lambda study, _: swept_values(study, "learning_rate"),
     "learning_rates": _learning_rates,
     "hyperparameters": _hyperparameters,

@@ -1,0 +1,92 @@
+"""What each cell of a factorial of GeoSD's parts has gained where all have moved alike."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from geosd.reporting.factorial_runs import (
+    DIVERGENCES,
+    FACTORS,
+    OPTIMISERS,
+    Parts,
+    stops_of_runs,
+)
+from geosd.reporting.method_tables import candidate_table
+from geosd.reporting.tables import Cell, Column, Table
+from geosd.scores.equal_movement import (
+    AT_DRIFT,
+    AT_ID_GAIN,
+    COLLAPSED,
+    DRIFT,
+    EQUAL_DRIFT,
+    EQUAL_ID_GAIN,
+    runs_at_equal_movement,
+)
+from geosd.scores.factorial_effects import over_draws
+from geosd.scores.rate_selection import COLLAPSE
+from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import replicate_means
+
+ENDPOINTS = {
+    AT_ID_GAIN: f"at an ID gain of {EQUAL_ID_GAIN:g} points",
+    AT_DRIFT: f"at a drift of {EQUAL_DRIFT:.2f} rad",
+}
+LAST = {ID: "ID gain", OOD_AVERAGE: "OOD gain", DRIFT: "drift"}
+
+
+def build(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], parts: Parts) -> Table:
+    """Build `table_factorial`: a row for each cell, with its OOD gains at equal movement."""
+    stops = stops_of_runs(scores, drift, models[0], parts)
+    runs = runs_at_equal_movement(stops, [*FACTORS, "seed", "draw"])
+    rows = []
+    for (divergence, ratio, optimiser), cell in runs.groupby([*FACTORS], sort=False):
+        label = f"{DIVERGENCES[divergence]}, {ratio:g}, {OPTIMISERS[optimiser]}"
+        rows.append((label, DIVERGENCES[divergence], _cells(cell)))
+    return candidate_table(
+        "table_factorial",
+        "OOD gain at equal movement",
+        _note(models[0], stops, runs),
+        "Divergence, curvature ratio, optimiser",
+        _columns(stops["steps"].max()),
+        rows,
+    )
+
+
+def _columns(steps: int) -> list[Column]:
+    columns = []
+    for key, words in ENDPOINTS.items():
+        columns += [Column(key, "OOD gain", words), Column(f"{key}.n", "reached by", words)]
+    after = f"after {steps} steps"
+    columns += [Column(key, label, after) for key, label in LAST.items()]
+    return [*columns, Column(COLLAPSED, "collapsed", after)]
+
+
+def _cells(runs: pd.DataFrame) -> dict[str, Cell]:
+    """The cells of a row: means over the runs of a cell of the factorial that have a value."""
+    by_seed = runs.set_index("seed")
+    cells = {}
+    for key in (*ENDPOINTS, *LAST):
+        reached = by_seed[key].dropna()
+        found = over_draws(replicate_means(reached, by_seed["draw"].reindex(reached.index)))
+        form = ".3f" if key == DRIFT else "+.1f"
+        if found is None:
+            cells[key] = Cell(None)
+        else:
+            cells[key] = Cell(found[0].difference, found[0].high - found[0].difference, form)
+        if key in ENDPOINTS:
+            cells[f"{key}.n"] = Cell(f"{len(reached)} of {len(runs)}")
+    cells[COLLAPSED] = Cell(f"{runs[COLLAPSED].sum()} of {len(runs)}")
+    return cells
+
+
+def _note(model: str, stops: pd.DataFrame, runs: pd.DataFrame) -> str:
+    judged = ", ".join(map(str, sorted(stops["steps"].unique())))
+    return (
+        f"Gains over π₀ of the same draw in points, mean over {runs['seed'].nunique()} runs on"
+        f" {runs['draw'].nunique()} draws of {model} ± half-width of Student's 95 % interval. The"
+        f" OOD gain of a run is interpolated linearly between π₀ and its steps {judged}, where it"
+        " first reaches the ID gain or the drift; a run that never does has none. Drift is the"
+        " mean d_FR to π₀. The curvature ratio is that of λ d_FR² to the divergence near"
+        f" agreement. A run collapses where it is {COLLAPSE:g} points or more below π₀ in or out"
+        " of distribution on the test problems."
+    )
