@@ -29,7 +29,7 @@ LOWEST = -15.0
 """Points at which a panel ends, on either axis; collapses lie far below."""
 PANELS = {
     ID: ("ID gain (points)", EQUAL_ID_GAIN),
-    DRIFT: ("d_FR to π₀ (rad)", EQUAL_DRIFT),
+    DRIFT: ("Fisher-Rao distance from π₀ (rad)", EQUAL_DRIFT),
 }
 
 
@@ -51,7 +51,9 @@ def plot(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], parts
             _paths(axes, of_rule, x, dashes)
             axes.set_xlabel(label if rule == rules[-1] else "")
         row[0].set_ylabel(f"{OPTIMISERS[rule]}\nOOD gain (points)")
-    panels[0][0].set_xlim(_ends(means[ID]))
+    shown = means[means[OOD_AVERAGE] >= LOWEST]
+    panels[0][0].set_xlim(_ends(shown[ID]))
+    panels[0][1].set_xlim(-0.1 * shown[DRIFT].max(), 1.1 * shown[DRIFT].max())
     panels[0][0].set_ylim(_ends(means[OOD_AVERAGE]))
     handles = {
         DIVERGENCES[name]: Line2D([], [], color=look.colour, marker=look.marker, ms=3.4, lw=1.3)
