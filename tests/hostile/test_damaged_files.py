@@ -136,7 +136,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         patch.chdir(folder)
         (folder / "base_models").symlink_to(root / "base_models")
         patch.setattr("geosd.cli.job.load", functools.cache(load))
-        patch.setattr("geosd.cli.claims.load", functools.cache(load))
+        patch.setattr("geosd.cli.render_family.load", functools.cache(load))
         patch.setattr("geosd.provenance.code._git", lambda *_: None)
 
         def go_on(*_, **__):
@@ -256,7 +256,8 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             evaluate.main(*of_run.values(), base, problem_file, out, out / "scratch", params)
 
         def follow(out: Path) -> None:
-            alignment.main(*of_run.values(), base, student, data / "states.jsonl", out, params)
+            paths = (base, student, data / "states.jsonl", out, out / "scratch")
+            alignment.main(*of_run.values(), *paths, params)
 
         longer, raw = Path("longer"), Path("data/raw")
         make_longer_run(longer, draw)
