@@ -129,7 +129,7 @@ def python(
 
 
 def until(
-    holds: Callable[[], Any], process: subprocess.Popen[Any] | None = None, seconds: float = 120
+    holds: Callable[[], Any], process: subprocess.Popen[Any] | None = None, seconds: float = 300
 ) -> Any:
     """Wait until something holds, and return it; `process`, if given, may not end before."""
     end = time.monotonic() + seconds
