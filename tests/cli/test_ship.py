@@ -27,6 +27,7 @@ from geosd.config.run_folders import RunFolders, write_index
 from geosd.files import sha256
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest import write_manifest
+from geosd.reporting import shipping
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.shipping import (
     LARGE,
@@ -104,8 +105,8 @@ def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_pa
     clone = tmp_path / "quick"
     shutil.copytree(shipped / "source", clone / "source")
     made = RunSummary(date="", commit="c", steps="train 1 runs 2 s", machine="m", cpus="2")
-    of_runs = manifest.model_copy(update={"made": made}).model_dump_json(indent=1) + "\n"
-    (clone / "shipped.json").write_text(of_runs)
+    shipping.write_manifest(clone, manifest.model_copy(update={"made": made}))
+    of_runs = (clone / "shipped.json").read_text()
     ship.redraw("quick", tmp_path)
     assert (clone / "shipped.json").read_text() == of_runs
     (clone / "shipped.json").write_text((shipped / "shipped.json").read_text())
