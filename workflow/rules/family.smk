@@ -37,11 +37,7 @@ for name in FAMILY.outputs:
         name:
             name
         input:
-            tidy=[
-                str(file)
-                for of_study in FAMILY.tidy_files(name).values()
-                for file in of_study.values()
-            ],
+            tidy=[str(file) for file in FAMILY.files_read_by(name)],
         output:
             **files,
         log:

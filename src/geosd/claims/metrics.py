@@ -36,7 +36,7 @@ OVERLAPS = {"lowest": (0.0, 0.25), "low": (0.25, 0.5), "below half": (0.0, 0.5)}
 LEAST_RATES = 3
 """Learning rates, below which a sweep has no frontier."""
 STEP_TOLERANCE = 0.05
-"""How far a checkpoint may lie from the share of a run that is asked for, as a share of the run."""
+"""Largest distance of a checkpoint from the wanted share of a run, as a share of the run."""
 FEWEST = 20
 """Problems with a state in a range of overlap, below which its mean is not read."""
 

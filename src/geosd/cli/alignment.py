@@ -4,6 +4,7 @@ Writes `alignment.csv`: pi_0, each snapshot and the end of training, at the fixe
 `states`, in the type in which these were looked at. The manifest comes last.
 """
 
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -55,26 +56,22 @@ def main(
     student, tokenizer = load_model(base, dtype)
     student.to(device)
     positions = sum(len(rollout.selected) for rollout in rollouts)
+
+    def masses_after(step: int) -> dict[str, Tensor]:
+        """Masses of the student after a step, whose weights take the place of those before."""
+        if step == settings["steps"]:
+            load_weights(student, checkpoint / WEIGHTS)
+        elif step:
+            load_weights(student, snapshots.path(step))
+        pad_id = tokenizer.pad_token_id
+        return mass_on_ranks(student, rollouts, pad_id, settings["problems"], settings["chunk"])
+
     rows = []
     with catch_sigterm() as stop_requested:
         batches = KeptBatches(scratch, job.identity(inputs, precision=precision), stop_requested)
         for step in tqdm([0, *on_the_way, settings["steps"]], desc=f"{variant}, seed {seed}"):
-
-            def masses_at(step: int = step) -> dict[str, Tensor]:
-                """The masses of the student after a step, loaded into the model that is there."""
-                if step == settings["steps"]:
-                    load_weights(student, checkpoint / WEIGHTS)
-                elif step:
-                    load_weights(student, snapshots.path(step))
-                return mass_on_ranks(
-                    student,
-                    rollouts,
-                    tokenizer.pad_token_id,
-                    settings["problems"],
-                    settings["chunk"],
-                )
-
-            for ranking, mass in batches.made(f"step_{step}", masses_at).items():
+            masses = batches.made(f"step_{step}", partial(masses_after, step))
+            for ranking, mass in masses.items():
                 for rank, value in enumerate(mass.tolist(), start=1):
                     rows.append((*run, step, ranking, rank, value, positions))
     table = pd.DataFrame(rows, columns=list(COLUMNS["alignment"]))

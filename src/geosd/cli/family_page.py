@@ -4,7 +4,7 @@ from pathlib import Path
 
 from geosd.config import load, resolve_family
 from geosd.files import write_text
-from geosd.reporting.study_page import StudyPage, caption_markdown, study_markdown
+from geosd.reporting.study_page import ALL_CLAIMS, StudyPage, caption_markdown, study_markdown
 
 
 def main(family: str, figures: Path, out: Path, params: Path = Path("params.yaml")) -> None:
@@ -17,9 +17,7 @@ def main(family: str, figures: Path, out: Path, params: Path = Path("params.yaml
     resolved = resolve_family(load(params), family)
     captions = {}
     for name in resolved.outputs:
-        by_tidy = resolved.tidy_files(name).values()
-        files = [file for by_study in by_tidy for file in by_study.values()]
-        captions[name] = caption_markdown(name, (), files, out.parent)
+        captions[name] = caption_markdown(name, (), resolved.files_read_by(name), out.parent)
     page = StudyPage(
         name=family,
         about=resolved.overlay.about,
@@ -27,7 +25,7 @@ def main(family: str, figures: Path, out: Path, params: Path = Path("params.yaml
         folder=figures,
         captions=captions,
         page=out,
-        claims_page=figures / "claims_all.md",
+        claims_page=figures / f"{ALL_CLAIMS}.md",
         models=(),
         appendix={
             f"Study {name}": Path("results", name, "report.html") for name in resolved.studies

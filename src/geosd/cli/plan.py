@@ -46,7 +46,7 @@ from geosd.reporting.plan_tables import CalendarRow
 
 SITE = Path("profiles/slurm/site.yaml")
 OTHER_BOUNDS = ((64, None), (64, 16))
-"""More jobs and trainings at once of which the plan has a line; None: the site's."""
+"""Jobs and trainings at once, a line of the plan for each pair; None is the site's own limit."""
 BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
 """Problems of the whole benchmarks."""
 

@@ -47,8 +47,9 @@ def main(family: str, figures: Path = Path("figures"), params: Path = Path("para
 def settings_of_outputs(family: Family) -> tuple[dict[str, Settings], Settings]:
     """The settings of a family's outputs, as its manifest holds them.
 
-    Outputs share most of theirs. So the second mapping has study -> argument -> value, and the
-    first has of each output the arguments whose values are others: argument -> study -> value.
+    Outputs share most arguments. The second mapping holds the shared values: study -> argument ->
+    value. The first holds, for each output, the arguments with other values: argument -> study ->
+    value.
     """
     outputs: dict[str, Settings] = {}
     studies: Settings = {study: {} for study in family.studies}

@@ -65,7 +65,7 @@ Clash = tuple[KeyPath, str]
 def clashes(study: Study) -> Iterator[Clash]:
     """Each clash of a study: a key of the file, and what is wrong and allowed."""
     found = [*_values(study)]
-    if not found:  # what an output needs is asked of a study whose values are right
+    if not found:  # the needs of outputs are checked only where all values are right
         found = [*_unmet_outputs(study)]
     for key, message in found:
         of_model = key[:1] == ("models",) and len(key) > 1

@@ -54,15 +54,19 @@ class Family:
             for tidy in family_specs()[output].reads
         }
 
+    def files_read_by(self, output: str) -> list[Path]:
+        """The same files, one after another."""
+        files: list[Path] = []
+        for by_study in self.tidy_files(output).values():
+            files += by_study.values()
+        return files
+
     def tidy_files_of_all(self) -> list[Path]:
         """The tidy files that all outputs are made of, each once."""
-        files = [
-            file
-            for output in self.outputs
-            for by_study in self.tidy_files(output).values()
-            for file in by_study.values()
-        ]
-        return list(dict.fromkeys(files))
+        files: dict[Path, None] = {}
+        for output in self.outputs:
+            files |= dict.fromkeys(self.files_read_by(output))
+        return list(files)
 
 
 def resolve_family(params: Params, name: str) -> Family:

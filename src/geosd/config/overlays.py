@@ -8,6 +8,7 @@ Model, study and variant each stand for their whole chain of `extends`, the last
 """
 
 import typing
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
@@ -20,6 +21,8 @@ EXTENDABLE = {"models": "model", "resources": "entry", "variants": "variant", "s
 """Sections whose entries may extend one another, and what an entry is called."""
 NOT_INHERITED = ("extends", "about", "kind", "verdicts", "claims_on_costs")
 """Keys that every entry says for itself."""
+FAMILY = "family"
+"""The kind of an entry of `studies` that shows others, and runs nothing."""
 REPLACED = ("grid",)
 """Mappings that are replaced whole, as lists are."""
 
@@ -115,11 +118,11 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
             message = f"{parent} is no {kind} of this file."
             problems.append((path, f"{message} {alternatives(parent, list(entries))}"))
             break
-        if _is_family(entries[parent]):
+        if is_family(entries[parent]):
             message = f"{parent} is a family, which no entry extends; name one of its studies."
             problems.append((path, message))
             break
-        if _is_family(entries[chain[-1]]):
+        if is_family(entries[chain[-1]]):
             message = f"{chain[-1]} is a family, which extends no entry; take the line away."
             problems.append((path, message))
             break
@@ -131,8 +134,9 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
     return chain
 
 
-def _is_family(entry: Any) -> bool:
-    return isinstance(entry, dict) and entry.get("kind") == "family"
+def is_family(entry: object) -> bool:
+    """Whether an entry of `studies` in the file is a family, also one with a mistake."""
+    return isinstance(entry, Mapping) and (entry.get("kind") == FAMILY or "of" in entry)
 
 
 def _merged(entries: Tree, chain: list[str]) -> Any:

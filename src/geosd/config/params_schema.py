@@ -7,7 +7,6 @@ classes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -21,7 +20,7 @@ from pydantic import (
 )
 
 from geosd.config.grids import Grid, grid_candidates, grids_of_variants
-from geosd.config.overlays import merge, overlay_of
+from geosd.config.overlays import is_family, merge, overlay_of
 from geosd.config.pictures import refuse_pictures
 from geosd.config.protocol_schema import Protocol, Training
 from geosd.config.resources_schema import ModelResources
@@ -46,8 +45,6 @@ Names = Annotated[list[Name], Field(min_length=1), Distinct]
 Kind = Literal[
     "main", "ablation", "privilege", "ladder", "stepsize", "rates", "selection", "readings"
 ]
-FAMILY = "family"
-"""The kind of an entry of `studies` that shows others, and runs nothing."""
 Tracker = Literal["tensorboard", "wandb", "trackio"]
 About = Annotated[Words, AfterValidator(refuse_pictures)]
 PI_0 = "pi_0"
@@ -167,11 +164,6 @@ class FamilySchema(Section):
     """Studies of this file that it shows, in the order of its tables."""
     outputs: Names
     """Rules of the tables, figures and ledgers over the studies."""
-
-
-def is_family(entry: object) -> bool:
-    """Whether an entry of `studies` in the file is a family, also one with a mistake."""
-    return isinstance(entry, Mapping) and (entry.get("kind") == FAMILY or "of" in entry)
 
 
 Entry = Annotated[

@@ -253,14 +253,13 @@ def _rates_of_runs(study: Study, _: OutputSpec) -> dict[str, dict[str, Any]]:
     """Run -> its variant and learning rate on the first model, of each run that is trained."""
     rates: dict[str, dict[str, Any]] = {}
     for name in study.trained:
-        variant, _ = study.candidates.get(name, (name, {}))
         rate = study.training(study.models[0], name)["learning_rate"]
-        rates[name] = {"variant": variant, "learning_rate": rate}
+        rates[name] = {"variant": study.variant_of(name), "learning_rate": rate}
     return rates
 
 
 def parts_of_geosd(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
-    """What a factorial crosses: divergence, lambda, optimiser and length of GeoSD candidates."""
+    """Divergence, lambda, optimiser and length of the GeoSD candidates that a factorial crosses."""
     parts = {}
     for name in study.candidates:
         training = study.training(study.models[0], name)

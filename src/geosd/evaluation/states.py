@@ -7,6 +7,7 @@ N = response positions, n = positions of one chunk, R = ranks, S = union support
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +48,7 @@ def survey_states(
         tokens, best first.
 
     Raises:
-        PreemptionError: The job was asked to stop; the batches that were surveyed are kept.
+        PreemptionError: The job was asked to stop; every finished batch is kept.
 
     Source: paper, Figure mechanism A; appendix "Teacher top-token support"; section 5.1.
     """
@@ -75,7 +76,7 @@ def survey_states(
     if batches is None:
         batches = KeptBatches()
     starts = range(0, len(responses), batch_size)
-    surveyed = [batches.made(str(start), lambda start=start: survey(start)) for start in starts]
+    surveyed = [batches.made(str(start), partial(survey, start)) for start in starts]
     return {name: torch.cat([batch[name] for batch in surveyed]) for name in surveyed[0]}
 
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Sequence, Sized
 from itertools import chain
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from geosd.preemption import PreemptionError
-from geosd.sampling.kept_samples import KeptSamples
+from geosd.sampling.kept_samples import Kept, KeptSamples
 from geosd.sampling.paused_part import PartLeftError
 from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams
-
-Kept = TypeVar("Kept")
 
 
 def sample_resumably(
