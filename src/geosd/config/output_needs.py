@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from geosd.config.rule_settings import parts_of_geosd
+from geosd.config.rule_settings import long_runs_of_geosd, parts_of_geosd
 from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points
 from geosd.models.architectures import TINY_MODELS, published_architectures
@@ -106,6 +106,25 @@ def _factorial(study: Study, _: OutputSpec) -> str:
     )
 
 
+def _long(study: Study, _: OutputSpec) -> str:
+    """All candidates are GeoSD's on one model, judged at a tenth, at half and at the end."""
+    runs = long_runs_of_geosd(study)
+    cells: dict[tuple[str, int], set[int]] = {}
+    for run in runs.values():
+        cells.setdefault((run["divergence"], run["anchor_every"]), set()).add(run["steps"])
+    whole = max((run["steps"] for run in runs.values()), default=0)
+    wanted = {whole // 10, whole // 2, whole}
+    judged = all(wanted <= steps for steps in cells.values())
+    if cells and judged and len(study.models) == 1 and runs.keys() == study.candidates.keys():
+        return ""
+    return (
+        "shows long trainings of GeoSD on one model, judged after a tenth, after half and after all"
+        " of their steps; give the study one model and a grid, e.g. grid: {geosd:"
+        " {objective.divergence: [hellinger, jsd], anchor_every: [20, 100],"
+        " steps: [200, 1000, 2000]}}"
+    )
+
+
 class Need(NamedTuple):
     """A need of outputs: a study's missing part, or nothing; and words for its list."""
 
@@ -188,6 +207,7 @@ NEEDS = {
     "grid_methods": Need(_grid_methods, "the grid's variants among the methods"),
     "sweep": Need(_sweep, "on each model two values of {first} for a method"),
     "factorial": Need(_factorial, "one model, and a grid over GeoSD's parts at one rate"),
+    "long": Need(_long, "one model, and a grid of GeoSD by length, with a tenth and a half"),
     "live": Need(_live, "a grid over {swept}, with a live teacher at each value"),
 }
 """Needs by their words in declarations."""

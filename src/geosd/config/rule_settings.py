@@ -273,6 +273,17 @@ def parts_of_geosd(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
     return parts
 
 
+def long_runs_of_geosd(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
+    """Divergence, refresh of the anchor and length of the GeoSD candidates of a long training."""
+    runs = {}
+    for name in study.candidates:
+        training = study.training(study.models[0], name)
+        if training["objective"]["name"] == "geosd":
+            divergence = _only(training["objective"], "divergence")
+            runs[name] = {**divergence, **_only(training, "anchor_every", "steps")}
+    return runs
+
+
 OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     "models": lambda study, _: list(study.models),
     # As the study lists them, without the candidates of its grids.
@@ -289,6 +300,7 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
     },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
     "parts": parts_of_geosd,
+    "long_runs": long_runs_of_geosd,
     "rate_candidates": lambda study, _: swept_values(study, "learning_rate"),
     "learning_rates": _learning_rates,
     "hyperparameters": _hyperparameters,

@@ -1,0 +1,134 @@
+"""What long trainings have moved, how fast, and when they fell: a row for each refresh."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from geosd.reporting.long_runs import (
+    CELL,
+    DIVERGENCES,
+    REFRESH,
+    LongRuns,
+    judged_steps,
+    refresh_words,
+)
+from geosd.reporting.method_tables import candidate_table
+from geosd.reporting.tables import Cell, Column, Table
+from geosd.scores.equal_movement import DRIFT
+from geosd.scores.factorial_effects import over_draws
+from geosd.scores.long_training import growth_per_window, late_growth, step_of_fall
+from geosd.scores.rate_selection import COLLAPSE
+from geosd.scores.score_table import ID, OOD_AVERAGE
+from geosd.scores.statistics import replicate_means
+
+LATE, FALL, BEST_ID = "late_growth", "step_of_fall", "best_id"
+
+
+def build(
+    scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], long_runs: LongRuns
+) -> Table:
+    """Build `table_long_training`: a row for each divergence and refresh of the anchor."""
+    stops = judged_steps(scores, drift, models[0], long_runs)
+    steps = int(stops["steps"].max())
+    rows = []
+    for (divergence, refresh), cell in stops.groupby([*CELL], sort=False):
+        label = f"{DIVERGENCES[divergence]}, {refresh_words(refresh, steps)}"
+        rows.append((label, DIVERGENCES[divergence], _cells(cell, steps)))
+    return candidate_table(
+        "table_long_training",
+        "Long training, by refresh of the anchor",
+        _note(models[0], stops, steps),
+        "Divergence, refresh of the anchor",
+        _columns(steps),
+        rows,
+    )
+
+
+def phases_of(steps: int) -> list[tuple[int, int]]:
+    """First and last step of the three phases in which drift is told: to a tenth, a half, the end.
+
+    Example:
+        >>> phases_of(2000)
+        [(0, 200), (200, 1000), (1000, 2000)]
+    """
+    ends = [steps // 10, steps // 2, steps]
+    return list(zip([0, *ends], ends, strict=False))
+
+
+def endpoints_of_run(path: pd.DataFrame, steps: int) -> dict[str, float]:
+    """The endpoints of a run: drift and its growth a window in each phase, and the others."""
+    moved = {0: 0.0, **path.set_index("steps")[DRIFT]}
+    refresh = int(path[REFRESH].iloc[0])
+    values = {}
+    for first, last in phases_of(steps):
+        values[f"{DRIFT}_{last}"] = moved[last]
+        if refresh <= steps:
+            grown = growth_per_window((moved[first], moved[last]), (first, last), refresh)
+            values[f"window_{last}"] = grown
+    values[LATE] = 100 * late_growth(moved[steps // 2], moved[steps])
+    values[FALL] = step_of_fall(path["steps"], path[OOD_AVERAGE], COLLAPSE)
+    values[BEST_ID] = path[ID].max()
+    last_gains = path.set_index("steps").loc[steps]
+    values |= {ID: last_gains[ID], OOD_AVERAGE: last_gains[OOD_AVERAGE]}
+    return values
+
+
+def _columns(steps: int) -> list[Column]:
+    phases = phases_of(steps)
+    drift = [Column(f"{DRIFT}_{last}", f"step {last}", "drift (rad)") for _, last in phases]
+    windows = [
+        Column(f"window_{last}", f"{first} to {last}", "drift a window (rad)")
+        for first, last in phases
+    ]
+    late = Column(LATE, "in the second half (%)", "drift (rad)")
+    after = f"after {steps} steps"
+    return [
+        *drift,
+        late,
+        *windows,
+        Column(FALL, "at step", f"{COLLAPSE:g} points lost OOD"),
+        Column(f"{FALL}.n", "by", f"{COLLAPSE:g} points lost OOD"),
+        Column(BEST_ID, "best ID gain", "at any stop"),
+        Column(ID, "ID gain", after),
+        Column(OOD_AVERAGE, "OOD gain", after),
+    ]
+
+
+def _cells(cell: pd.DataFrame, steps: int) -> dict[str, Cell]:
+    """The cells of a row: means over draws ± half-width of the interval."""
+    by_run = {
+        (seed, draw): endpoints_of_run(path, steps)
+        for (seed, draw), path in cell.groupby(["seed", "draw"], sort=False)
+    }
+    runs = pd.DataFrame(by_run).T.rename_axis(["seed", "draw"]).reset_index("draw")
+    cells = {}
+    for key in runs.columns.drop("draw"):
+        reached = runs[key].dropna()
+        found = over_draws(replicate_means(reached, runs["draw"].reindex(reached.index)))
+        if found is None:
+            cells[key] = Cell(None)
+        else:
+            mean, half_width = found[0].difference, found[0].high - found[0].difference
+            cells[key] = Cell(mean, half_width, _form(key))
+    fallen = runs[FALL].notna().sum()
+    cells[f"{FALL}.n"] = Cell(f"{fallen} of {len(runs)}")
+    return cells
+
+
+def _form(key: str) -> str:
+    if key.startswith((DRIFT, "window")):
+        return ".3f"
+    return ".0f" if key in (LATE, FALL) else "+.1f"
+
+
+def _note(model: str, stops: pd.DataFrame, steps: int) -> str:
+    judged = ", ".join(map(str, sorted(stops["steps"].unique())))
+    return (
+        f"Mean over {stops['seed'].nunique()} runs on {stops['draw'].nunique()} draws of {model} ±"
+        " half-width of Student's 95 % interval. Drift is the mean d_FR to π₀; drift a window is"
+        " its growth between two steps over the number of refreshes between them. Gains are over"
+        f" π₀ of the same draw in points, on the test problems. All were judged after {judged}"
+        f" steps; the step at which {COLLAPSE:g} points are lost lies linearly between two of them,"
+        " and is the mean over the runs that lose so many. Never refreshed, the anchor is π₀ for"
+        f" all {steps} steps."
+    )

@@ -1,0 +1,56 @@
+"""How far a long training has moved, and when it fell: endpoints of its path.
+
+A path has a row for each step at which a run was judged, ascending: `steps`, the gains `id` and
+`ood_avg` over pi_0 of the same seed in points, and `drift`, the mean Fisher-Rao distance from pi_0
+in radians.  At step 0 all are 0.  Read by table_long_training.
+
+Source: docs/long_training.md, "Endpoints", written before the runs.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def step_of_fall(steps: Sequence[int], gains: Sequence[float], fall: float) -> float:
+    """The step at which a gain first is `-fall` points, linear between neighbours; NaN if never.
+
+    Raises:
+        ValueError: `fall` is not above 0, so that every path would begin fallen.
+
+    Example:
+        >>> step_of_fall([100, 200], [-4.0, -16.0], 10.0)
+        150.0
+    """
+    if fall <= 0:
+        raise ValueError(f"a fall is a loss of more than 0 points; got {fall}.")
+    x = np.array([0.0, *steps])
+    y = np.array([0.0, *gains])
+    fallen = np.flatnonzero(y <= -fall)
+    if not len(fallen):
+        return math.nan
+    end = fallen[0]
+    share = (-fall - y[end - 1]) / (y[end] - y[end - 1])
+    return float(x[end - 1] + share * (x[end] - x[end - 1]))
+
+
+def growth_per_window(drift: tuple[float, float], steps: tuple[int, int], window: int) -> float:
+    """The growth of drift between two steps for each window between two refreshes, in radians.
+
+    Example:
+        >>> growth_per_window((0.1, 0.3), (200, 1000), 100)
+        0.025
+    """
+    first, last = steps
+    return (drift[1] - drift[0]) * window / (last - first)
+
+
+def late_growth(half: float, end: float) -> float:
+    """The share of a drift that was gained in the second half of a training; NaN for no drift.
+
+    Example:
+        >>> late_growth(0.2, 0.25)
+        0.2
+    """
+    return (end - half) / end if end else math.nan
