@@ -127,7 +127,7 @@ def test_a_study_beats_its_models_and_a_variant_its_study(edited):
                 ("      steps: 100\n", "      steps: 100\n      warmup: 7\n"),
                 ("objective: {name: revkl}", "objective: {name: revkl}\n      chunk: 128"),
                 ("    kind: main\n    models: [mini-qwen3]", OWN),
-                (f"{REVKL}}}}}\n      grpo", f"{REVKL}, warmup: 5}}}}\n      grpo"),
+                (ROLLOUT, "    variants: {revkl: {training: {warmup: 5}}}\n" + ROLLOUT),
             )
         ),
         "quick",
@@ -141,10 +141,26 @@ def test_a_study_beats_its_models_and_a_variant_its_study(edited):
     assert {**candidate, "warmup": 5} == revkl, "and a candidate of a grid that entry"
 
 
-REVKL = "      revkl: {training: {learning_rate: 3.0e-5"
+ROLLOUT = "    rollout: {engine: transformers, compile: true, precision: float32}\n    data:\n"
 OWN = """    kind: main
     grid: {revkl: {warmup: [6]}}
     models: [mini-qwen3]"""
+
+
+@pytest.mark.parametrize(
+    ("source", "conflict"), [("search-wide", 0.5), ("search", 0.5), ("word-problems", None)]
+)
+def test_problems_of_another_source_inherit_no_setting_of_the_search_world(
+    edited, source, conflict
+):
+    start = "  quick:\n"
+    other = "  other:\n    extends: quick\n    about: x\n    kind: main\n"
+    other += (
+        f"    methods: [pi_0, geosd]\n    outputs: [table_main]\n    data: {{source: {source}}}\n"
+    )
+    study = resolve(load(edited((start, other + start))), "other")
+    assert study.section("data")["conflict"] == conflict
+    assert study.section("data")["train"] == 300
 
 
 @pytest.mark.parametrize(

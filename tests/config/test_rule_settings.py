@@ -56,8 +56,9 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
 
 
 def test_the_rate_of_a_variant_changes_the_training_of_that_variant_only(study, edited):
-    revkl = "      revkl: {{training: {{learning_rate: {}}}}}\n      grpo"
-    params = edited((revkl.format("3.0e-5"), revkl.format("7.0e-6")))
+    rollout = "    rollout: {engine: transformers, compile: true, precision: float32}\n    data:\n"
+    revkl = "    variants: {revkl: {training: {learning_rate: 7.0e-6}}}\n"
+    params = edited((rollout, revkl + rollout))
     specs = output_specs().items()
     named = {(name, None) for name, spec in specs if "learning_rates" in spec.settings}
     shown = {("configuration", None), (TABLE, None)} | named
@@ -148,7 +149,7 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
     quick = study.params.studies["quick"]
     assert protocol.optimiser.rule == "adamw" and geosd["optimiser"]["rule"] == "kfac"
     assert protocol.steps == 625 and geosd["steps"] == quick.training.steps
-    assert geosd["learning_rate"] == quick.variants["geosd"].training.learning_rate
+    assert geosd["learning_rate"] == quick.training.learning_rate
     assert geosd["learning_rate"] != protocol.learning_rate
     assert geosd["betas"] == [0.9, 0.95]
     assert geosd["objective"]["drift_penalty"] == 1.0

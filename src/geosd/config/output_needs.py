@@ -160,7 +160,7 @@ def _benchmarks(study: Study, _: OutputSpec) -> str:
 def _is_of_the_dial(study: Study) -> bool:
     """Whether a study has one model and one setting, and its runs differ in method and rate."""
     changes = [changed for _, changed in study.candidates.values()]
-    by_rate_alone = all(changed.keys() == {"learning_rate"} for changed in changes)
+    by_rate_alone = {*map(frozenset, changes)} == {frozenset({"learning_rate"})}
     has_setting = study.section("data")["conflict"] is not None
     return len(study.models) == 1 and has_setting and by_rate_alone
 

@@ -25,6 +25,10 @@ FAMILY = "family"
 """The kind of an entry of `studies` that shows others, and runs nothing."""
 REPLACED = ("grid",)
 """Mappings that are replaced whole, as lists are."""
+SEARCH_WORLD = "search"
+"""How the name of each source of the search world begins."""
+OF_SEARCH_WORLD = ("conflict",)
+"""Keys of `data` that the search world alone reads."""
 
 Tree = dict[str, Any]
 Problem = tuple[tuple[str, ...], str]
@@ -34,11 +38,14 @@ def merge(below: Tree, above: Tree) -> Tree:
     """Merge two mappings: one is laid over the other key by key; lists are replaced.
 
     An objective of another name replaces the one below whole: its hyperparameters are another
-    loss's and would mean nothing here.
+    loss's and would mean nothing here. Likewise problems of another source do not inherit a setting
+    of the search world.
     """
     if "name" in below and above.get("name", below["name"]) != below["name"]:
         return dict(above)
     merged = dict(below)
+    if not str(above.get("source", SEARCH_WORLD)).startswith(SEARCH_WORLD):
+        merged |= {key: None for key in OF_SEARCH_WORLD if key in merged}
     for key, value in above.items():
         inner = merged.get(key)
         both = isinstance(inner, dict) and isinstance(value, dict) and key not in REPLACED
