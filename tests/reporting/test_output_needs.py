@@ -19,7 +19,7 @@ from geosd.reporting.tables import Cell, Column, Row, Table
 MET = {"test", "benchmarks", "search"}
 """Needs that study quick meets: it has problems of the search world, in and out of distribution."""
 UNMET = {"validation", "sizes", "grid", "grid_methods", "sweep", "factorial", "long", "live"}
-UNMET |= {"dial", "verdicts"}
+UNMET |= {"paths", "dial", "verdicts"}
 """Needs that it does not: no selection, one model, no grid; the last two are of families."""
 
 

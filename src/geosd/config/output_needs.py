@@ -4,6 +4,7 @@ Its declaration says so (`geosd.reporting.specs`). The configuration is refused 
 in an output whose needs it does not meet: nothing else would notice before all trainings are done.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -62,6 +63,20 @@ def _sweep(study: Study, spec: OutputSpec) -> str:
             return (
                 f"shows a sweep, and on {model} no method has two values of {key}{where}; give the"
                 f" study a grid, e.g. grid: {{geosd: {{{key}: [...]}}}}"
+            )
+    return ""
+
+
+def _paths(study: Study, spec: OutputSpec) -> str:
+    """On each model GeoSD and another method have two or more points of the swept keys."""
+    for model, points in sweep_points(study, *spec.swept).items():
+        many = Counter(point["variant"] for point in points)
+        with_path = {variant for variant, number in many.items() if number > 1}
+        if "geosd" not in with_path or len(with_path) < 2:
+            return (
+                f"compares GeoSD's path with that of others, and on {model} GeoSD or any other"
+                " method has fewer than two rates or steps; give the study a grid, e.g. grid:"
+                " {fwdkl: {learning_rate: [...]}, geosd: {learning_rate: [...]}}"
             )
     return ""
 
@@ -206,6 +221,9 @@ NEEDS = {
     ),
     "grid_methods": Need(_grid_methods, "the grid's variants among the methods"),
     "sweep": Need(_sweep, "on each model two values of {first} for a method"),
+    "paths": Need(
+        _paths, "on each model two values of {swept} for geosd, and for another method"
+    ),
     "factorial": Need(_factorial, "one model, and a grid over GeoSD's parts at one rate"),
     "long": Need(_long, "one model, and a grid of GeoSD by length, with a tenth and a half"),
     "live": Need(_live, "a grid over {swept}, with a live teacher at each value"),

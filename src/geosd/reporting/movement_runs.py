@@ -1,0 +1,38 @@
+"""The runs of a study's sweep over rates and steps, with gains and drift, as paths need them."""
+
+import pandas as pd
+
+from geosd.reporting.method_style import ordered, short_rate
+from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
+from geosd.scores.equal_movement import DRIFT
+from geosd.scores.movement_paths import RATE, Paths
+from geosd.scores.step_log_tables import final_drift
+
+
+def runs_of_sweep(
+    scores: pd.DataFrame, drift: pd.DataFrame, model: str, points: SweepPoints
+) -> pd.DataFrame:
+    """A row for each run of a model: variant, rate, steps, seed, draw, gains, and drift if known.
+
+    Gains are over pi_0 of the same seed, in points; drift is in radians. Where a run has no drift
+    in the table, as in studies shipped with scores alone, there is no column of it. Methods are in
+    the paper's order.
+    """
+    gains = sweep_gains(scores, model, points[model])
+    by_run = {run: final_drift(drift, model, run) for run in gains["run"].unique()}
+    if all(len(values) for values in by_run.values()):
+        moved = pd.concat({run: values.rename(DRIFT) for run, values in by_run.items()})
+        moved = moved.rename_axis(["run", "seed"]).reset_index()
+        gains = gains.merge(moved, on=["run", "seed"])
+    order = ordered(gains["variant"])
+    place = gains["variant"].map(order.index)
+    return gains.loc[place.sort_values(kind="stable").index].reset_index(drop=True)
+
+
+def path_words(paths: Paths) -> str:
+    """What the paths of a kind lead over, in words."""
+    if paths.along == RATE:
+        return f"learning rates, after {paths.at:.0f} steps"
+    if paths.at is None:
+        return "steps, each method at its rate"
+    return f"steps at the rate {short_rate(paths.at)}"

@@ -1,0 +1,149 @@
+"""What each method has gained out of distribution where all have moved alike."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from geosd.reporting.method_style import method, ordered, short_rate
+from geosd.reporting.method_tables import candidate_table
+from geosd.reporting.movement_runs import path_words, runs_of_sweep
+from geosd.reporting.run_accuracies import SweepPoints
+from geosd.reporting.tables import Cell, Column, Table
+from geosd.scores.equal_movement import DRIFT
+from geosd.scores.movement_paths import (
+    LEVEL,
+    LEVELS,
+    RATE,
+    REFERENCE,
+    Comparison,
+    Paths,
+    compare,
+    ood_gains_where_reached,
+    paths_of_runs,
+)
+from geosd.scores.score_table import ID
+from geosd.scores.statistics import ContrastResult
+
+ALL = "all models"
+NOT_REACHED = "not reached"
+MOVEMENTS = {ID: ("ID gain", "+g", ""), DRIFT: ("drift", ".3f", " rad")}
+"""Movement -> its name, the form of a level, and its unit."""
+REFERENCE_LABEL = method(REFERENCE).label
+
+
+def build(
+    scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], points: SweepPoints
+) -> Table:
+    """Build `table_equal_movement`: a row for each method of each kind of path, on each model.
+
+    Where no drift is known there are no columns at equal drift.
+    """
+    runs = {model: runs_of_sweep(scores, drift, model, points) for model in models}
+    movements = [ID, DRIFT] if all(DRIFT in of for of in runs.values()) else [ID]
+    of_models = {model: paths_of_runs(of) for model, of in runs.items()}
+    rows = []
+    for words, of_kind in _kinds(of_models):
+        groups = {model: [model] for model in of_kind}
+        if len(of_kind) > 1:
+            groups[ALL] = list(of_kind)
+        for group, names in groups.items():
+            block = _rows({name: of_kind[name] for name in names}, movements)
+            for variant, cells in block.items():
+                label = _label(variant, [of_kind[name] for name in names])
+                if len(models) > 1:
+                    label = f"{group}: {label}"
+                rows.append((f"{label}, {words}", f"{group}, {words}", cells))
+    return candidate_table(
+        "table_equal_movement",
+        "OOD gain at equal movement",
+        _note(movements),
+        "Method, path over",
+        _columns(movements),
+        rows,
+    )
+
+
+def _kinds(of_models: dict[str, list[Paths]]) -> Iterator[tuple[str, dict[str, Paths]]]:
+    """Each kind of path in words, and the paths of each model that has it."""
+    kinds: dict[str, dict[str, Paths]] = {}
+    for model, of_model in of_models.items():
+        for paths in of_model:
+            kinds.setdefault(path_words(paths), {})[model] = paths
+    yield from kinds.items()
+
+
+def _label(variant: str, of_models: Sequence[Paths]) -> str:
+    """The name of a method, with its rate where each has its own."""
+    label = method(variant).label
+    paths = of_models[0]
+    if paths.along == RATE or paths.at is not None:
+        return label
+    points = paths.points
+    (rate,) = points.loc[points["variant"] == variant, RATE].unique()
+    return f"{label} at {short_rate(rate)}"
+
+
+def _rows(of_models: dict[str, Paths], movements: Sequence[str]) -> dict[str, dict[str, Cell]]:
+    """The cells of each method, over the paths of some models together."""
+    names = ordered(name for paths in of_models.values() for name in paths.points["variant"])
+    cells: dict[str, dict[str, Cell]] = {name: {} for name in names}
+    for movement in movements:
+        for at in LEVELS[movement]:
+            gains = {
+                model: ood_gains_where_reached(paths, movement, at)
+                for model, paths in of_models.items()
+            }
+            for name, found in compare(gains).items():
+                cells[name] |= _cells(f"{movement}.{at:g}", name, found)
+    return cells
+
+
+def _cells(key: str, variant: str, found: Comparison) -> dict[str, Cell]:
+    """The cells of a method at one level."""
+    gain = Cell(NOT_REACHED) if found.gain is None else _interval_cell(found.gain)
+    cells = {key: gain, f"{key}.draws": Cell(f"{found.reached} of {found.of}")}
+    if variant == REFERENCE:
+        return cells
+    if found.difference is not None:
+        rank = "best" if found.p < LEVEL else ""
+        cells[f"{key}.lead"] = _interval_cell(found.difference, rank)
+    cells[f"{key}.pairs"] = Cell(float(found.pairs), form=".0f")
+    return cells
+
+
+def _interval_cell(result: ContrastResult, rank: str = "") -> Cell:
+    half = result.high - result.difference
+    return Cell(result.difference, None if math.isnan(half) else half, "+.1f", rank)
+
+
+def _columns(movements: Sequence[str]) -> list[Column]:
+    columns = []
+    for movement in movements:
+        name, form, unit = MOVEMENTS[movement]
+        gains, leads = f"OOD gain at equal {name}", f"{REFERENCE_LABEL} minus it, at equal {name}"
+        of_gains, of_leads = [], []
+        for at in LEVELS[movement]:
+            key, label = f"{movement}.{at:g}", f"{at:{form}}{unit}"
+            of_gains += [Column(key, label, gains), Column(f"{key}.draws", "draws", gains)]
+            of_leads += [
+                Column(f"{key}.lead", label, leads),
+                Column(f"{key}.pairs", "pairs", leads),
+            ]
+        columns += [*of_gains, *of_leads]
+    return columns
+
+
+def _note(movements: Sequence[str]) -> str:
+    note = (
+        "OOD gain over π₀ of the same draw, in points, where a path first reaches the ID gain or"
+        " the drift: mean over draws ± half-width of Student's 95 % interval. A path leads from π₀"
+        " in straight lines through the points of one draw: over learning rates, ascending, after"
+        " the last step; or over the steps of one run. Draws: on how many the path gets so far;"
+        " nothing is extrapolated, so the others have no value."
+        f" {REFERENCE_LABEL} minus it: over the draws on which both do. Bold: p < {LEVEL} by the"
+        " paired t test, two-sided, with Holm's correction over the methods of one kind of path."
+    )
+    if DRIFT in movements:
+        return f"{note} Drift is the mean d_FR to π₀, in radians."
+    return f"{note} The drift of these runs is not known."
