@@ -19,8 +19,8 @@ from geosd.reporting.tables import Cell, Column, Row, Table
 MET = {"test", "benchmarks", "search"}
 """Needs that study quick meets: it has problems of the search world, in and out of distribution."""
 UNMET = {"validation", "sizes", "grid", "grid_methods", "sweep", "factorial", "long", "live"}
-UNMET |= {"paths", "dial", "verdicts"}
-"""Needs that it does not: no selection, one model, no grid; the last two are of families."""
+UNMET |= {"paths", "stops", "dial", "verdicts"}
+"""Needs that it does not: no selection, one model, no grid; the last three are of families."""
 
 
 def quick_has(spec, methods) -> bool:
@@ -110,6 +110,11 @@ def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, svg_a
             "and there is none for geosd 1e-05 on mini-qwen3;",
         ),
         ("miniature_teacher", {"grid": {}}, "compares with a live teacher, and there is none;"),
+        (
+            "miniature_stepsize",
+            {"grid": {"fwdkl": {"steps": [50, 200]}, "geosd": {"steps": [200]}}},
+            "on mini-qwen3 GeoSD or any other method has fewer than two rates or steps;",
+        ),
     ],
 )
 def test_what_a_study_lacks_is_named_with_its_line(loaded, study, changes, message):

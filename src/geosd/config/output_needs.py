@@ -180,6 +180,17 @@ def _is_of_the_dial(study: Study) -> bool:
     return len(study.models) == 1 and has_setting and by_rate_alone
 
 
+def _has_stops(study: Study) -> bool:
+    """Whether a study has one model and one setting, and GeoSD and another method have stops."""
+    has_setting = study.section("data")["conflict"] is not None
+    if len(study.models) > 1 or not has_setting:
+        return False
+    (points,) = sweep_points(study, "learning_rate", "steps").values()
+    lengths = Counter((point["variant"], point["learning_rate"]) for point in points)
+    stopped = {variant for (variant, _), number in lengths.items() if number > 1}
+    return "geosd" in stopped and len(stopped) > 1
+
+
 KNOWN_SIZES = TINY_MODELS.keys() | published_architectures().keys()
 
 NEEDS = {
@@ -213,6 +224,14 @@ NEEDS = {
         "shows rates over the dial; it needs one model, a setting of data.conflict, and a grid over"
         " the learning rate alone",
         "one model, a setting of `data.conflict`, and a grid over the learning rate alone",
+    ),
+    "stops": _unless(
+        _has_stops,
+        "shows runs on their way at a setting of the dial; it needs one model, a setting of"
+        " data.conflict, and a grid with two values of steps for geosd and another method, e.g."
+        " grid: {fwdkl: {steps: [...]}, geosd: {steps: [...]}}",
+        "one model, a setting of `data.conflict`, and two values of steps for geosd and another"
+        " method",
     ),
     "verdicts": _unless(
         lambda study: study.overlay.verdicts and "claims" in study.outputs,

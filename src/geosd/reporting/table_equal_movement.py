@@ -1,7 +1,7 @@
 """What each method has gained out of distribution where all have moved alike."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -42,41 +42,42 @@ def build(
     runs = {model: runs_of_sweep(scores, drift, model, points) for model in models}
     movements = [ID, DRIFT] if all(DRIFT in of for of in runs.values()) else [ID]
     of_models = {model: paths_of_runs(of) for model, of in runs.items()}
+    kinds = _kinds(of_models)
     rows = []
-    for words, of_kind in _kinds(of_models):
+    for words, of_kind in kinds.items():
         groups = {model: [model] for model in of_kind}
         if len(of_kind) > 1:
             groups[ALL] = list(of_kind)
         for group, names in groups.items():
-            block = _rows({name: of_kind[name] for name in names}, movements)
-            for variant, cells in block.items():
-                label = _label(variant, [of_kind[name] for name in names])
-                if len(models) > 1:
-                    label = f"{group}: {label}"
-                rows.append((f"{label}, {words}", f"{group}, {words}", cells))
+            block = f"{group}, paths over the {words}"
+            cells = _rows({name: of_kind[name] for name in names}, movements)
+            for variant, own in cells.items():
+                label = _label(variant, of_kind[names[0]])
+                before = f"{group}: " if len(models) > 1 else ""
+                after = f", {words}" if len(kinds) > 1 else ""
+                rows.append((f"{before}{label}{after}", block, own))
     return candidate_table(
         "table_equal_movement",
         "OOD gain at equal movement",
-        _note(movements),
-        "Method, path over",
+        _note(list(kinds), movements),
+        "Method, path over the" if len(kinds) > 1 else "Method",
         _columns(movements),
         rows,
     )
 
 
-def _kinds(of_models: dict[str, list[Paths]]) -> Iterator[tuple[str, dict[str, Paths]]]:
-    """Each kind of path in words, and the paths of each model that has it."""
+def _kinds(of_models: dict[str, list[Paths]]) -> dict[str, dict[str, Paths]]:
+    """Each kind of path in words -> the paths of each model that has it."""
     kinds: dict[str, dict[str, Paths]] = {}
     for model, of_model in of_models.items():
         for paths in of_model:
             kinds.setdefault(path_words(paths), {})[model] = paths
-    yield from kinds.items()
+    return kinds
 
 
-def _label(variant: str, of_models: Sequence[Paths]) -> str:
+def _label(variant: str, paths: Paths) -> str:
     """The name of a method, with its rate where each has its own."""
     label = method(variant).label
-    paths = of_models[0]
     if paths.along == RATE or paths.at is not None:
         return label
     points = paths.points
@@ -134,15 +135,16 @@ def _columns(movements: Sequence[str]) -> list[Column]:
     return columns
 
 
-def _note(movements: Sequence[str]) -> str:
+def _note(kinds: Sequence[str], movements: Sequence[str]) -> str:
+    over = f", here over the {kinds[0]}" if len(kinds) == 1 else ""
     note = (
         "OOD gain over π₀ of the same draw, in points, where a path first reaches the ID gain or"
         " the drift: mean over draws ± half-width of Student's 95 % interval. A path leads from π₀"
-        " in straight lines through the points of one draw: over learning rates, ascending, after"
-        " the last step; or over the steps of one run. Draws: on how many the path gets so far;"
-        " nothing is extrapolated, so the others have no value."
-        f" {REFERENCE_LABEL} minus it: over the draws on which both do. Bold: p < {LEVEL} by the"
-        " paired t test, two-sided, with Holm's correction over the methods of one kind of path."
+        f" in straight lines through the points of one draw{over}. Draws: on how many the path gets"
+        " so far; nothing is extrapolated, so the others have no value."
+        f" {REFERENCE_LABEL} minus it: over the draws on which both do, the pairs. Bold:"
+        f" p < {LEVEL} by the paired t test, two-sided, with Holm's correction over the methods of"
+        " one kind of path."
     )
     if DRIFT in movements:
         return f"{note} Drift is the mean d_FR to π₀, in radians."

@@ -12,6 +12,7 @@ back counts where it has been first, and one that never gets so far has no value
 Source: docs/equal_movement.md.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -116,44 +117,54 @@ class Comparison:
 
 def compare(models: Mapping[str, pd.DataFrame]) -> dict[str, Comparison]:
     """Compare methods at one level; of each model a table of `ood_gains_where_reached`."""
-    variants = dict.fromkeys(name for gains in models.values() for name in gains["variant"])
     found = {}
-    for variant in variants:
-        own, known, differences = [], [], []
-        for gains in models.values():
-            by_seed = gains.set_index("seed")
-            draws = gains.drop_duplicates("seed").set_index("seed")["draw"]
-            values = by_seed.loc[by_seed["variant"] == variant, "gain"]
-            reference = by_seed.loc[by_seed["variant"] == REFERENCE, "gain"]
-            own.append((values, draws.reindex(values.index)))
-            known.append(_of_draws(values.dropna(), draws))
-            differences.append(_of_draws((reference - values).dropna(), draws))
-        paths = base_model_values(own)
-        reached = _interval(known)
-        pair = None if variant == REFERENCE else _interval(differences)
-        found[variant] = (reached, len(paths), pair)
-    tested = [pair[0].p if pair else float("nan") for _, _, pair in found.values()]
-    corrected = holm([2 * min(p, 1 - p) for p in tested])
+    for variant in dict.fromkeys(name for gains in models.values() for name in gains["variant"]):
+        of_models = [_values_and_leads(gains, variant) for gains in models.values()]
+        values = [values for values, _ in of_models]
+        reached = _interval([_known(of_model) for of_model in values])
+        lead = None
+        if variant != REFERENCE:
+            lead = _interval([_known(leads) for _, leads in of_models])
+        found[variant] = (reached, len(base_model_values(values)), lead)
+    p_values = [
+        2 * min(lead[0].p, 1 - lead[0].p) if lead else math.nan for *_, lead in found.values()
+    ]
     return {
         variant: Comparison(
             gain=reached[0] if reached else None,
             reached=reached[1] if reached else 0,
             of=of,
-            difference=pair[0] if pair else None,
-            pairs=pair[1] if pair else 0,
+            difference=lead[0] if lead else None,
+            pairs=lead[1] if lead else 0,
             p=p,
         )
-        for (variant, (reached, of, pair)), p in zip(found.items(), corrected, strict=True)
+        for (variant, (reached, of, lead)), p in zip(found.items(), holm(p_values), strict=True)
     }
 
 
-def _of_draws(values: pd.Series, draws: pd.Series) -> tuple[pd.Series, pd.Series]:
-    return values, draws.reindex(values.index)
+BySeed = tuple[pd.Series, pd.Series]
+"""A value of each path, and the draw that it starts from, both indexed by seed."""
 
 
-def _interval(models: list[tuple[pd.Series, pd.Series]]) -> tuple[ContrastResult, int] | None:
+def _values_and_leads(gains: pd.DataFrame, variant: str) -> tuple[BySeed, BySeed]:
+    """The gains of a method's paths, and what `REFERENCE` has gained more, on one model."""
+    by_seed = gains.set_index("seed")
+    draws = gains.drop_duplicates("seed").set_index("seed")["draw"]
+    values = by_seed.loc[by_seed["variant"] == variant, "gain"]
+    leads = by_seed.loc[by_seed["variant"] == REFERENCE, "gain"] - values
+    return (values, draws.reindex(values.index)), (leads, draws.reindex(leads.index))
+
+
+def _known(of_model: BySeed) -> BySeed:
+    """Only the paths that have a value."""
+    values, draws = of_model
+    known = values.notna()
+    return values[known], draws[known]
+
+
+def _interval(models: list[BySeed]) -> tuple[ContrastResult, int] | None:
     """The mean over base models with its interval, and their number; None of none."""
-    some = [one for one in models if not one[0].empty]
+    some = [of_model for of_model in models if not of_model[0].empty]
     if not some:
         return None
     values = base_model_values(some)
