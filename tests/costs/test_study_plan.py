@@ -15,6 +15,7 @@ from geosd.costs.hours import (
     plan_rows,
     step_seconds,
     training_update_units,
+    weight_sync,
 )
 from geosd.costs.memory_and_disk import inference_gpu_memory, kv_bytes, training_gpu_memory
 from geosd.costs.update_operations import UpdateSize
@@ -27,6 +28,7 @@ from geosd.costs.workload import (
     TrainingWorkload,
 )
 from geosd.models.architectures import architecture
+from geosd.reporting.plan_tables import sync_words
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights
@@ -223,3 +225,14 @@ def test_what_jobs_took_stands_for_those_to_come_of_the_model_and_corrects_the_o
 def test_a_share_that_is_none_is_refused(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*\nHint:"):
         Assumptions(**wrong)
+
+
+def test_a_sync_moves_two_bytes_a_parameter_over_the_link_and_six_times_over_the_card():
+    nbytes = 2 * M8B.parameters
+    assert nbytes == pytest.approx(16.4e9, rel=0.01)
+    card = 6 * nbytes / (0.7 * 4.8e12)
+    assert weight_sync(M8B, THREE, DEFAULTS) == pytest.approx((nbytes, nbytes / 50e9 + card))
+    assert weight_sync(M8B, GpuRequest(1), DEFAULTS) == pytest.approx((nbytes, card))
+    said = sync_words({"qwen3-8b": weight_sync(M8B, THREE, DEFAULTS)})
+    assert said.replace("\n", " ").endswith("of a training: qwen3-8b 16.4 GB, .4 s.")
+    assert sync_words({}) == ""

@@ -15,9 +15,11 @@ import torch
 from cases import decoder
 
 from geosd.models.load_and_save import named_weights
+from geosd.sampling import weight_delivery
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.sampling.vllm_sampler import VllmSampler, start_engine
+from geosd.sampling.weight_delivery import WeightDelivery
 
 pytestmark = [
     pytest.mark.slow,
@@ -78,8 +80,10 @@ class Pair:
         self.stale = self.sampler(None)  # never synced: what the engine holds
         self.live = self.sampler(lambda: named_weights(model))
 
-    def sampler(self, weights):
-        return VllmSampler(lambda: self.opened, [END], weights, part_bytes=20_000)
+    def sampler(self, weights, by_memory=False):
+        # Several workers on one CPU have one device's name, and open one process's buffer.
+        delivery = WeightDelivery(by_memory=by_memory, part_bytes=20_000)
+        return VllmSampler(lambda: self.opened, [END], weights, delivery=delivery)
 
     def expected(self):
         return TransformersSampler(self.model, [END], pad_id=0).sample(PROMPTS, GREEDY, seed=0)
@@ -148,6 +152,25 @@ def test_after_each_sync_greedy_tokens_are_those_of_transformers_and_before_it_t
         assert pair.live.sample(PROMPTS, GREEDY, seed=0) == expected
         assert pair.live.record()["weight_syncs"] == step
         assert pair.opened.llm.get_weight_version() == str(step)
+
+
+def test_weights_in_shared_memory_are_sampled_as_those_in_files_are(pair):
+    """On a CPU the shared memory is the machine's: all but CUDA's own calls are those of a GPU."""
+    by_memory = pair.sampler(lambda: named_weights(pair.model), by_memory=True)
+    for step in (4, 5):
+        take_a_step(pair.model, step)
+        expected = pair.expected()
+        assert pair.stale.sample(PROMPTS, GREEDY, seed=0) != expected
+        assert by_memory.sample(PROMPTS, GREEDY, seed=0) == expected
+    assert by_memory.record()["weight_way"] == "memory"
+
+
+def test_memory_that_a_worker_cannot_open_leaves_the_way_through_files(pair, monkeypatch):
+    monkeypatch.setattr(weight_delivery, "share", lambda buffer: [b"", b"/torch_nowhere", 1])
+    by_memory = pair.sampler(lambda: named_weights(pair.model), by_memory=True)
+    take_a_step(pair.model, 6)
+    assert by_memory.sample(PROMPTS, GREEDY, seed=0) == pair.expected()
+    assert by_memory.record()["weight_way"] == "files"
 
 
 def print_gaps(gaps, name):

@@ -16,6 +16,7 @@ from torch import nn
 from geosd.models.load_and_save import named_weights
 from geosd.sampling.sampler import Completion, PromptBatch, SamplingParams
 from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler
+from geosd.sampling.weight_delivery import WeightDelivery
 from geosd.seeds import seed_of
 
 END = 9
@@ -46,8 +47,20 @@ class StandIn:
         self.weights, self.loading, self.cache = {"token": torch.tensor([5.0])}, None, {}
         self.calls, self.requests, self.files, self.version, self.queue = [], [], [], None, {}
         self.ends, self.resets = ends, resets
+        self.in_memory = {"weights", "kv_cache"}
+
+    def sleep(self, level):
+        assert level == 2 and self.in_memory == {"weights", "kv_cache"}
+        self.calls.append("sleep")
+        self.weights, self.cache, self.in_memory = {}, {}, set()
+
+    def wake_up(self, tags):
+        assert not self.in_memory & set(tags)
+        self.calls.append("wake " + " ".join(tags))
+        self.in_memory |= set(tags)
 
     def start_weight_update(self):
+        assert "weights" in self.in_memory
         self.calls.append("start")
         self.loading = {}
 
@@ -69,6 +82,7 @@ class StandIn:
 
     def enqueue(self, prompts, parameters, use_tqdm):
         assert self.loading is None and not self.queue
+        assert self.in_memory == {"weights", "kv_cache"}
         self.calls.append("generate")
         self.requests.append((prompts, parameters))
         now = int(self.weights["token"])
@@ -199,7 +213,7 @@ def test_the_engine_gets_every_weight_in_its_own_type_and_the_files_are_gone():
 
 def test_weights_that_are_too_many_for_one_file_come_in_several():
     llm, student = StandIn(), Student()
-    sampler(llm, student, part_bytes=1).sample(PROMPTS, DECODING, seed=0)
+    sampler(llm, student, delivery=WeightDelivery(part_bytes=1)).sample(PROMPTS, DECODING, seed=0)
     assert llm.calls == ["start", "update", "update", "finish", "reset", "generate"]
     assert llm.weights.keys() == {"token", "matrix"}
 
@@ -267,7 +281,11 @@ def test_the_record_says_what_the_engine_is_and_how_often_it_was_synced():
         vllm.sample(PROMPTS, DECODING, seed=0)
     record = vllm.record()
     assert record["max_num_seqs"] == 7 and record["version"] == "0.32.0"
-    assert record["weight_syncs"] == 2 and "place" in record["request_seeds"]
+    # The two weights of the student are a number and six, of two bytes each.
+    assert record["weight_syncs"] == 2 and record["weight_gb"] == 2 * 7 * 2 / 1e9
+    assert record["weight_way"] == "files" and record["weight_seconds"] > 0
+    assert vllm.sync_values() == {"sync/gb": 14e-9, "sync/seconds": vllm.delivered.seconds}
+    assert "place" in record["request_seeds"]
 
 
 def test_the_engine_starts_once_and_only_when_something_is_sampled():
@@ -277,3 +295,31 @@ def test_the_engine_starts_once_and_only_when_something_is_sampled():
     vllm.sample(PROMPTS, DECODING, seed=0)
     vllm.sample(PROMPTS, DECODING, seed=1)
     assert len(started) == 1
+
+
+def test_beside_a_trainer_the_engine_sleeps_from_call_to_call_and_wakes_to_new_weights():
+    llm, student = StandIn(), Student(5.0)
+    vllm = sampler(llm, student, sleeps=True)
+    drawn = []
+    for value in (5, 6, 7):
+        with torch.no_grad():
+            student.token.fill_(value)
+        drawn.append(vllm.sample(PROMPTS, DECODING, seed=0)[0].ids[0])
+        assert llm.in_memory == set()
+    assert drawn == [5, 6, 7]
+    synced, sampled = ["start", "update", "finish", "reset"], ["generate", "sleep"]
+    woken = ["wake weights", *synced, "wake kv_cache", *sampled]
+    assert llm.calls == [*synced, *sampled, *woken, *woken]
+
+
+def test_an_engine_whose_sampling_fails_gives_its_memory_back_too():
+    llm = StandIn("abort")
+    with pytest.raises(RuntimeError, match="abort"):
+        sampler(llm, Student(), sleeps=True).sample(PROMPTS, DECODING, seed=0)
+    assert llm.in_memory == set()
+
+
+def test_an_engine_that_has_a_device_of_its_own_stays_awake():
+    llm = StandIn()
+    sampler(llm, Student()).sample(PROMPTS, DECODING, seed=0)
+    assert llm.in_memory == {"weights", "kv_cache"}

@@ -8,7 +8,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from geosd.models.load_and_save import named_weights
-from geosd.sampling.vllm_sampler import weight_parts
+from geosd.sampling.weight_delivery import weight_parts
 
 
 def model(tied=False):

@@ -3,7 +3,8 @@
 Decoding reads all weights and the caches of all sequences once a token, so it is bound by the
 memory's bandwidth unless very many sequences are decoded side by side. Passes over whole sequences
 are bound by operations. Both get a share of what the data sheet promises. Left out are the start
-of an engine, moving weights to it, grading, and what is measured for the log.
+of an engine, moving weights to it (`weight_sync` reckons that apart), grading, and what is measured
+for the log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,9 @@ from geosd.models.architectures import Architecture, architecture
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
 
 HOUR = 3600.0
+LINK = 50e9
+"""Bytes a second between GPUs that weights are reckoned with: a port of 400 Gb/s between nodes.
+NVLink within one has nine times as many."""
 RECOMPUTE = FORWARD
 """Units of the forward pass that checkpointed blocks make again in the backward pass."""
 
@@ -98,6 +102,25 @@ def step_seconds(
     gpus = request.inference or request.trainers
     longest = replace(assumed, length=1.0)
     return decoding_seconds(model, rollouts, gpus, longest), update
+
+
+class WeightSync(NamedTuple):
+    """What the weights of a step take on their way to vLLM: bytes, and seconds."""
+
+    bytes: float
+    seconds: float
+
+
+def weight_sync(model: Architecture, request: GpuRequest, assumed: Assumptions) -> WeightSync:
+    """The weights' way from several GPUs to the one that samples, and there to the engine.
+
+    On the card they are packed, copied out of the shared buffer and loaded: read and written three
+    times. One GPU that does all of a training has the second part of the way alone.
+    """
+    nbytes = BF16 * model.parameters
+    between = nbytes / LINK if request.gpus > 1 else 0.0
+    on_card = 6 * nbytes / (assumed.bandwidth_share * assumed.device.bandwidth)
+    return WeightSync(nbytes, between + on_card)
 
 
 def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | None:

@@ -217,18 +217,24 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
 
 
 @torch.no_grad()
-def named_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+def named_weights(
+    model: nn.Module, dtype: torch.dtype | None = None
+) -> Iterator[tuple[str, Tensor]]:
     """A checkpoint's tensors of a model: each parameter once, whole, under its name there.
 
     A tied head is its embedding, and adapters are merged into their layers. A sharded parameter is
     gathered when its turn comes, a collective: every process that holds a part of the model runs
-    through this in step with the others.
+    through this in step with the others. `dtype` is the tensors' type, None their own; a shard is
+    cast before it is gathered, so that no more bytes travel than arrive.
     """
     for name, parameter in model.named_parameters():
-        gather = getattr(parameter, "full_tensor", None)
-        whole = (gather() if callable(gather) else parameter).detach()
-        if (named := without_base(name, whole, model)) is not None:
-            yield named
+        value = parameter.detach()
+        if callable(getattr(value, "full_tensor", None)):
+            value = value.to(dtype or value.dtype).full_tensor()
+        named = without_base(name, value, model)
+        if named is not None:
+            weight_name, weight = named
+            yield weight_name, weight.to(dtype or weight.dtype)
 
 
 @torch.no_grad()

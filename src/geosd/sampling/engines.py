@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from geosd.models.devices import job_device
@@ -15,6 +16,7 @@ from geosd.problems.encoding import Encoding
 from geosd.sampling.sampler import Sampler
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.sampling.vllm_sampler import VllmSampler, require_vllm, start_engine
+from geosd.sampling.weight_delivery import WeightDelivery
 
 
 def resolve_engine(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,6 +35,8 @@ def build_sampler(
     model: nn.Module | None = None,
     live: bool = False,
     progress: str | None = None,
+    group: dist.ProcessGroup | None = None,
+    beside_trainer: bool = False,
 ) -> Sampler:
     """A sampler of a checkpoint, or of a model in training.
 
@@ -45,6 +49,10 @@ def build_sampler(
             is sampled only where it has the precision.
         live: Whether the model is being trained: every call then samples it as it is.
         progress: What the progress bar says; None shows none.
+        group: The processes that hold a live model in shards, of which the first one samples; None
+            is this one alone.
+        beside_trainer: Whether a live model is trained by the same processes. On a GPU vLLM then
+            sleeps while they do not sample.
 
     Raises:
         ModuleNotFoundError: The engine is vllm, and it is not installed.
@@ -65,9 +73,27 @@ def build_sampler(
     require_vllm()
     if model is None and torch.cuda.is_available():  # no other model: vLLM's own share, 0.9
         options.pop("memory", None)
+    sleeps = beside_trainer and torch.cuda.is_available()
     return VllmSampler(
-        partial(start_engine, checkpoint, live=live, **options),
+        partial(start_engine, checkpoint, live=live, sleeps=sleeps, **options),
         encoding.end_ids,
-        weights=partial(named_weights, model) if live else None,
+        weights=partial(named_weights, model, getattr(torch, options["precision"]))
+        if live
+        else None,
         progress=progress,
+        delivery=weight_delivery(options, group),
+        sleeps=sleeps,
+    )
+
+
+def weight_delivery(options: Mapping[str, Any], group: dist.ProcessGroup | None) -> WeightDelivery:
+    """The way of a live model's weights to vLLM: on the card where there is one, else in files.
+
+    A process cannot open a buffer that is its own, as an engine in the trainer's process would.
+    """
+    apart = options.get("process", "own") == "own"
+    return WeightDelivery(
+        by_memory=torch.cuda.is_available() and apart,
+        devices=options.get("tensor_parallel", 1),
+        group=group,
     )

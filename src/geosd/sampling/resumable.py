@@ -85,6 +85,10 @@ class ResumableSampler:
             self._stop_requested,
         )
 
+    def sync_values(self) -> dict[str, float]:
+        """See `Sampler.sync_values`."""
+        return self._sampler.sync_values()
+
     def record(self) -> dict[str, Any]:
         """See `Sampler.record`."""
         return self._kept.record()

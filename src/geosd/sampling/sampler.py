@@ -94,6 +94,16 @@ class Sampler(Protocol):
         """
         ...
 
+    def join_sync(self) -> None:
+        """Do the part of a call's copying that another process of a sharded model has in it."""
+
+    def sync_values(self) -> dict[str, float]:
+        """GB and seconds of the last call's copying, for the step log; empty where it copied none.
+
+        They are `sync/gb` and `sync/seconds`.
+        """
+        return {}
+
     def record(self) -> dict[str, Any]:
         """Its entry in a manifest: all that can change a completion, besides seed and weights."""
         ...

@@ -7,18 +7,15 @@ that knows vLLM's options and its environment.
 
 import importlib.util
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from shutil import disk_usage
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 from tqdm import tqdm
 
@@ -26,10 +23,8 @@ from geosd.models.context_length import check_context
 from geosd.sampling.broken_logits import NonFiniteLogitsError
 from geosd.sampling.paused_part import PausedPart, never
 from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
+from geosd.sampling.weight_delivery import Delivered, WeightDelivery, timed_delivery
 from geosd.seeds import seed_of
-
-PART_BYTES = 2**31
-"""Bytes of weights after which a part of them is sent: what the way holds, not what arrives."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,9 @@ class VllmSampler(Sampler):
         weights: `named_weights` of the model that is sampled, as it is when this is called; None
             samples the checkpoint that the engine was started on.
         progress: What the progress bar says; None shows none.
-        part_bytes: Bytes of weights that are on their way at once.
+        delivery: The weights' way to the engine; None goes through files.
+        sleeps: Whether the engine gives its memory back between two calls, because what trains the
+            model works on the same device; it must have been started so.
     """
 
     chunk = 64  # a quarter of the 256 that are in flight
@@ -68,20 +65,24 @@ class VllmSampler(Sampler):
         end_ids: Iterable[int],
         weights: Callable[[], Iterable[tuple[str, Tensor]]] | None = None,
         progress: str | None = None,
-        part_bytes: int = PART_BYTES,
+        delivery: WeightDelivery | None = None,
+        sleeps: bool = False,
     ) -> None:
         """Remember what to sample from and how; start nothing."""
         self.end_ids, self.weights, self.progress = sorted(set(end_ids)), weights, progress
         self.copies_weights = weights is not None
-        self.syncs = 0
+        self.delivery, self.delivered = delivery or WeightDelivery(), Delivered()
+        self.sleeps, self._asleep = sleeps, False
         self.on_finish: OnFinish | None = None
         self.stop_requested: Callable[[], bool] = never  # requests end one by one
         self.paused: PausedPart | None = None
-        self._open_engine, self._part_bytes = open_engine, part_bytes
+        self._open_engine = open_engine
 
     @cached_property
     def engine(self) -> StartedEngine:
         """The engine, started by the first look at it."""
+        if self.sleeps:
+            give_back_cached_memory()
         return self._open_engine()
 
     def sample_chunks(
@@ -108,20 +109,25 @@ class VllmSampler(Sampler):
         parameters = [self._parameters(sampling, seed, at) for _, seed, at in asked.values()]
         longest = max(map(len, prompts))
         check_context(self.engine.context, longest, sampling.max_new_tokens, "the engine")
-        if self.weights is not None:
-            self.sync(self.weights())
         llm = self.engine.llm
-        requests = llm.enqueue(
-            [{"prompt_token_ids": list(prompt)} for prompt in prompts],
-            parameters,
-            use_tqdm=False,
-        )
-        # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
-        names = (request.partition("-")[0] for request in requests)
-        places = dict(zip(names, asked, strict=True))
-        total, silent = len(every), self.progress is None
+        with self._awake():
+            requests = llm.enqueue(
+                [{"prompt_token_ids": list(prompt)} for prompt in prompts],
+                parameters,
+                use_tqdm=False,
+            )
+            # vLLM queues a request as "12-3fa9c1d0", and gives its output back as "12".
+            names = (request.partition("-")[0] for request in requests)
+            places = dict(zip(names, asked, strict=True))
+            yield from self._completions(places, len(every))
+
+    def _completions(
+        self, places: Mapping[str, int], total: int
+    ) -> Iterator[dict[int, Completion]]:
+        """The completions of the engine's requests (name -> place), as they end."""
+        llm, silent = self.engine.llm, self.progress is None
         bar = tqdm(total=total, desc=self.progress, mininterval=2, disable=silent)
-        bar.update(total - len(asked))
+        bar.update(total - len(places))
         with bar, _nans_raise(llm.llm_engine.engine_core, places):
             # What generate() does, but each completion is reported when it ends.
             while llm.llm_engine.has_unfinished_requests():
@@ -135,6 +141,29 @@ class VllmSampler(Sampler):
                         bar.update()
                 yield done
 
+    @contextmanager
+    def _awake(self) -> Iterator[None]:
+        """Context in which the engine has the present weights, and memory to sample from them.
+
+        Asleep it has neither weights nor cache. The cache comes back last: until the new weights
+        are in place, parts of them lie in memory twice.
+        """
+        llm = self.engine.llm
+        if self._asleep:
+            give_back_cached_memory()
+            llm.wake_up(tags=["weights"])
+        if self.weights is not None:
+            self.sync(self.weights())
+        if self._asleep:
+            llm.wake_up(tags=["kv_cache"])
+            self._asleep = False
+        try:
+            yield
+        finally:
+            if self.sleeps:
+                llm.sleep(level=2)
+                self._asleep = True
+
     def sync(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Replace the engine's weights by `named_weights`, and forget what it has cached.
 
@@ -142,31 +171,32 @@ class VllmSampler(Sampler):
             RuntimeError: Parameters are missing, or the cache was in use and could not be reset.
         """
         llm = self.engine.llm
-        llm.start_weight_update()
-        with tempfile.TemporaryDirectory(
-            prefix="geosd-weights-", dir=_folder_in_memory(2 * self._part_bytes)
-        ) as folder:
-            parts = weight_parts(weights, self.engine.dtype, self._part_bytes)
-            for number, part in enumerate(parts):
-                path = Path(folder) / f"{number}.safetensors"
-                save_file(part, path)
-                llm.update_weights({"update_info": {"path": str(path)}})
-                path.unlink()
-        self.syncs += 1
-        llm.finish_weight_update(weight_version=str(self.syncs))
-        # Neither step above does it: a prompt seen before would go on from the old model's states.
+        timed_delivery(self.delivery, self.delivered, weights, self.engine.dtype, llm)
+        # No update does it: a prompt seen before would go on from the old model's states.
         if not llm.reset_prefix_cache():
             raise RuntimeError(
                 "vLLM did not reset its prefix cache after the weights had changed.\nHint: a"
                 " request was still running; sample from one thread."
             )
 
+    def join_sync(self) -> None:
+        """Do another process's part of a `sync`; see `WeightDelivery.join`."""
+        if self.sleeps:
+            give_back_cached_memory()
+        self.delivery.join(self.weights())
+
+    def sync_values(self) -> dict[str, float]:
+        """See `Sampler.sync_values`."""
+        return self.delivered.log_values()
+
     def record(self) -> dict[str, Any]:
-        """The engine, how often it got new weights, and how requests are seeded."""
+        """The engine, how often and how it got new weights, and how requests are seeded."""
         if "engine" not in self.__dict__:
             return {"engine": "vllm", "started": False}
         seeds = 'seed_of(seed of the call, "request", place in the call)'
-        return {**self.engine.record, "weight_syncs": self.syncs, "request_seeds": seeds}
+        delivered = {f"weight_{name}": value for name, value in self.delivered.record().items()}
+        syncs = {"weight_syncs": self.delivered.syncs, **delivered}
+        return {**self.engine.record, **syncs, "request_seeds": seeds}
 
     def _parameters(self, sampling: SamplingParams, seed: int, place: int) -> Any:
         return self.engine.parameters(
@@ -182,22 +212,10 @@ class VllmSampler(Sampler):
         )
 
 
-def weight_parts(
-    weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype, nbytes: int
-) -> Iterator[dict[str, Tensor]]:
-    """Weights in the host's memory, by name, in parts that end after so many bytes.
-
-    They have the engine's own type, so that no more is sent than is kept.
-    """
-    part: dict[str, Tensor] = {}
-    for name, value in weights:
-        # A copy even where type and device agree: a part must not change under its reader.
-        part[name] = value.to(device="cpu", dtype=dtype, copy=True).contiguous()
-        if sum(tensor.nbytes for tensor in part.values()) >= nbytes:
-            yield part
-            part = {}
-    if part:
-        yield part
+def give_back_cached_memory() -> None:
+    """Give back what this process has freed of its device's memory, but kept for itself."""
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 @contextmanager
@@ -234,15 +252,6 @@ def _completion(output: Any) -> Completion:
     return Completion(tuple(output.token_ids), output.finish_reason)
 
 
-def _folder_in_memory(needed: int) -> str | None:
-    """Where files cost no disk, if there is room; None is the system's folder for temporary ones.
-
-    Containers are often given 64 MB of it.
-    """
-    shared = Path("/dev/shm")
-    return str(shared) if shared.is_dir() and disk_usage(shared).free > needed else None
-
-
 def require_vllm() -> None:
     """Raise ModuleNotFoundError if vLLM is not installed: now, and not after an hour."""
     if importlib.util.find_spec("vllm") is None:
@@ -263,6 +272,7 @@ def start_engine(
     precision: str = "bfloat16",
     memory: float = 0.9,
     process: str = "own",
+    sleeps: bool = False,
 ) -> StartedEngine:
     """Start vLLM on a checkpoint.
 
@@ -276,6 +286,7 @@ def start_engine(
             on a CPU.
         process: "own" runs the engine in a process of its own, whose process groups are not the
             trainer's; "same" in this one, with one device.
+        sleeps: Whether the engine can give its memory back between two calls; on CUDA alone.
 
     Raises:
         ValueError: `process` is "same", and the engine is to have several devices.
@@ -319,6 +330,7 @@ def start_engine(
             tensor_parallel_size=tensor_parallel,
             distributed_executor_backend=executor,
             gpu_memory_utilization=memory,
+            enable_sleep_mode=sleeps,
             enable_prefix_caching=True,  # samples of one problem share their prompt's cache
             enforce_eager=current_platform.is_cpu(),  # compiling takes longer than it saves there
             worker_extension_cls=f"{vllm_worker.__name__}.{vllm_worker.WorkerExtension.__name__}",
@@ -345,6 +357,7 @@ def start_engine(
             "block_size": cache.block_size,
             "enforce_eager": model.enforce_eager,
             "attention": llm.collective_rpc("attention_backends")[0],
+            **({"memory": memory, "sleeps": True} if sleeps else {}),
         },
     )
 

@@ -1,12 +1,14 @@
-"""Inside vLLM's workers: weights arrive as safetensors files, on any device, at any parallelism.
+"""Inside vLLM's workers: weights arrive in shared buffers or in files, at any parallelism.
 
-vLLM's own weight-transfer backends need CUDA. This one is put into its registry when a worker
-imports the module, which `worker_extension_cls` makes every worker do before it builds its engine.
+vLLM's own backends need CUDA, unpickle what they are sent, and do not look for parameters that no
+update had. This one is put into vLLM's registry when a worker imports the module, which
+`worker_extension_cls` makes every worker do before it builds its engine.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -23,29 +25,40 @@ from vllm.model_executor.model_loader.reload import (
 )
 from vllm.platforms import current_platform
 
-BACKEND = "geosd_files"
-"""Name of the file transfer in vLLM's registry."""
+from geosd.sampling.shared_buffers import Handle, device_name, open_shared
+from geosd.sampling.weight_delivery import unpacked
+
+BACKEND = "geosd"
+"""Name of the transfer in vLLM's registry."""
 
 
 @dataclass
 class NoHandshake(WeightTransferInitInfo):
-    """The exchange of trainer and vLLM before the first transfer of files: none."""
+    """The exchange of trainer and vLLM before the first transfer: none."""
 
 
 @dataclass
-class WeightFilePath(WeightTransferUpdateInfo):
-    """Path of a safetensors file with some of the new weights, on a disk that the worker reads."""
+class WeightsPart(WeightTransferUpdateInfo):
+    """Some of the new weights: in a safetensors file, or in a shared buffer on each device.
+
+    `path` is on a disk that the worker reads. `handles` are those of the buffer by device, which
+    holds the weights `names` of the given shapes and `dtype`, one after the other.
+    """
 
     path: str = ""
+    names: list[str] = field(default_factory=list)
+    shapes: list[list[int]] = field(default_factory=list)
+    dtype: str = ""
+    handles: dict[str, Handle] = field(default_factory=dict)
 
 
-class SafetensorsWeightTransfer(WeightTransferEngine[NoHandshake, WeightFilePath]):
-    """Replaces a vLLM worker's weights by those of safetensors files, a few tensors a file.
+class CheckedWeightTransfer(WeightTransferEngine[NoHandshake, WeightsPart]):
+    """Replaces a vLLM worker's weights by others that come in parts.
 
     An update that leaves some parameter with its old values is an error.
     """
 
-    init_info_cls, update_info_cls = NoHandshake, WeightFilePath
+    init_info_cls, update_info_cls = NoHandshake, WeightsPart
 
     def init_transfer_engine(self, init_info: NoHandshake) -> None:
         """Nothing to prepare."""
@@ -57,20 +70,24 @@ class SafetensorsWeightTransfer(WeightTransferEngine[NoHandshake, WeightFilePath
         initialize_layerwise_reload(self.model)
 
     def update_weights(self, update_info: dict) -> None:
-        """Load one file."""
+        """Load one part."""
         self.receive_weights(self.parse_update_info(update_info))
         if not current_platform.is_cpu():  # the base class's version waits on a CPU in vain
             torch.accelerator.synchronize()
 
-    def receive_weights(self, update_info: WeightFilePath) -> None:
-        """Load one file into the layers that its weights belong to."""
-        self.missing -= self.model.load_weights(iter(load_file(Path(update_info.path)).items()))
+    def receive_weights(self, update_info: WeightsPart) -> None:
+        """Load one part into the layers that its weights belong to."""
+        if update_info.path:
+            weights = load_file(Path(update_info.path))
+        else:
+            weights = shared_weights(update_info, self.device)
+        self.missing -= self.model.load_weights(iter(weights.items()))
 
     def finish_weight_update(self) -> None:
         """Put the new weights in place of the old.
 
         Raises:
-            RuntimeError: Some parameters were in no file: vLLM itself would go on with their old
+            RuntimeError: Some parameters were in no part: vLLM itself would go on with their old
                 values and only log it.
         """
         finalize_layerwise_reload(self.model, self.model_config)
@@ -84,6 +101,29 @@ class SafetensorsWeightTransfer(WeightTransferEngine[NoHandshake, WeightFilePath
 
     def shutdown(self) -> None:
         """Nothing to release."""
+
+
+def shared_weights(part: WeightsPart, device: torch.device) -> dict[str, torch.Tensor]:
+    """The weights of a shared buffer, copied: vLLM may load a layer later, when it is complete.
+
+    Raises:
+        RuntimeError: None of the processes that share the weights is on this worker's device.
+    """
+    buffer = open_shared(own_handle(part.handles, device), device, getattr(torch, part.dtype))
+    copy = buffer.clone()
+    return unpacked(part.names, part.shapes, copy)
+
+
+def own_handle(handles: Mapping[str, Handle], device: torch.device) -> Handle:
+    """The handle of the buffer on a worker's own device; RuntimeError if there is none."""
+    name = device_name(device)
+    if name not in handles:
+        raise RuntimeError(
+            f"no process that shares weights is on the device {name} of this worker of vLLM; they"
+            f" are on {', '.join(handles)}.\nHint: a training's processes and vLLM's must see the"
+            " same devices in the same order; look at CUDA_VISIBLE_DEVICES."
+        )
+    return handles[name]
 
 
 def repack_tied_head(model: torch.nn.Module) -> bool:
@@ -106,6 +146,15 @@ def repack_tied_head(model: torch.nn.Module) -> bool:
 class WorkerExtension:
     """Methods that vLLM adds to each of its workers; its name makes a worker import this module."""
 
+    def opens_shared(self, handles: dict[str, Handle]) -> bool:
+        """Whether this worker can open the buffer that is shared on its device; one of bytes."""
+        device = self.model_runner.device
+        try:
+            open_shared(own_handle(handles, device), device, torch.uint8)
+        except RuntimeError:
+            return False
+        return True
+
     def attention_backends(self) -> list[str]:
         """Names of the attention kernels that the worker uses."""
         groups = [group for groups in self.model_runner.attn_groups for group in groups]
@@ -113,4 +162,4 @@ class WorkerExtension:
 
 
 if BACKEND not in WeightTransferEngineFactory._registry:
-    WeightTransferEngineFactory.register_engine(BACKEND, SafetensorsWeightTransfer)
+    WeightTransferEngineFactory.register_engine(BACKEND, CheckedWeightTransfer)

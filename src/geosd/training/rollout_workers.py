@@ -19,7 +19,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from geosd.models.load_and_save import named_weights
 from geosd.optim.dtensors import copy_full_into
 from geosd.sampling.sampler import Completion, Sampler, SamplingParams
+from geosd.sampling.weight_delivery import Delivered
 from geosd.training.packing import pack
 from geosd.training.policy import Policy, copy_parameters, frozen_copy, response_logits
 from geosd.training.processes import Ranks, local_device
@@ -148,6 +149,10 @@ class StreamingSampler:
         self.submit(prompts, ((i, done.ids) for i, done in enumerate(completions)))
         return completions
 
+    def sync_values(self) -> dict[str, float]:
+        """See `Sampler.sync_values`."""
+        return self.sampler.sync_values()
+
     def submit(
         self, prompts: list[list[int]], finished: Iterable[tuple[int, Iterable[int]]]
     ) -> None:
@@ -239,16 +244,23 @@ class WorkerLink:
 
 @dataclass(frozen=True)
 class RemoteRollouts:
-    """Rollouts of a worker in another process."""
+    """Rollouts of a worker in another process.
+
+    `to_worker` counts the weights that the first training rank has sent to it, `to_engine` those
+    that the worker has sent on to its sampler.
+    """
 
     policy: Policy
     link: WorkerLink
     needs: frozenset[str]
     ranks: Ranks
+    to_worker: Delivered = field(default_factory=Delivered)
+    to_engine: Delivered = field(default_factory=Delivered)
 
     def record(self) -> dict[str, Any]:
         """For the manifest; the sampler is not in this process."""
-        return {"engine": "of the worker"}
+        sent = {"to_worker": self.to_worker.record(), "to_engine": self.to_engine.record()}
+        return {"engine": "of the worker", **{name: each for name, each in sent.items() if each}}
 
     def collect(
         self, step: int, measured: bool, count: int | None = None
@@ -257,9 +269,9 @@ class RemoteRollouts:
         # The objective's, or all of them.
         names = [name for name in SCORED if measured or name in self.needs]
         self.link.share_command(("rollouts", step, names, count))
-        for _, value in named_weights(self.policy.model):  # all ranks gather, the first one sends
-            self.link.copy_to_worker(value.to(self.policy.compute))
+        self._send_weights()
         rollouts, scored_by = self.link.share_rollouts()
+        rollouts = self._with_syncs(rollouts)
         per_rank = len(rollouts.responses) // self.ranks.size
         first = self.ranks.rank * per_rank
         device = self.policy.device
@@ -271,6 +283,24 @@ class RemoteRollouts:
                 states[name][i] = torch.empty(shape, dtype=self.policy.compute, device=device)
                 dist.recv(states[name][i], src=self.link.trainers + scored_by[i])
         return rollouts, states
+
+    def _send_weights(self) -> None:
+        """Give the worker the student's weights: all ranks gather them, the first one sends."""
+        began, sent = time.monotonic(), 0
+        for _, value in named_weights(self.policy.model, self.policy.compute):
+            self.link.copy_to_worker(value)
+            sent += value.nbytes
+        if self.policy.device.type == "cuda":
+            torch.cuda.synchronize(self.policy.device)
+        self.to_worker.add(sent, time.monotonic() - began)
+
+    def _with_syncs(self, rollouts: Rollouts) -> Rollouts:
+        """Rollouts of the worker whose log values tell of both ways, where an engine has a copy."""
+        values = rollouts.sync
+        if not values:
+            return rollouts
+        self.to_engine.add(round(values["sync/gb"] * 1e9), values["sync/seconds"])
+        return replace(rollouts, sync={**values, **self.to_worker.log_values("sync/worker")})
 
     def anchor_state_dict(self) -> dict[str, Tensor]:
         """The anchor's weights as a model's `state_dict` has them, on the first rank's CPU."""

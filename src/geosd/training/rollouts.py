@@ -15,7 +15,6 @@ from typing import Any
 from torch import Tensor, nn
 
 from geosd.models.context_length import check_context
-from geosd.models.load_and_save import named_weights
 from geosd.objectives.objective import ResponseSource
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader, judge_response
@@ -80,7 +79,8 @@ class Rollouts:
     """The B responses of one training step, with the problem, prompts and reward of each.
 
     Prompts and responses are token ids; SFT's responses are solutions. A reward is 1.0 where the
-    answer is right, else 0.0; `truncated` says where the cap ended the response.
+    answer is right, else 0.0; `truncated` says where the cap ended the response. `sync` has GB and
+    seconds of the weights that went to the engine, for the log.
     """
 
     problems: list[Problem]
@@ -89,6 +89,7 @@ class Rollouts:
     responses: list[list[int]]
     rewards: list[float]
     truncated: list[bool]
+    sync: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a response without a token: it has no position, and every mean would skip it."""
@@ -108,6 +109,7 @@ class Rollouts:
             "rollout/truncated": sum(self.truncated) / responses,
             "rollout/accuracy": sum(self.rewards) / responses,
             **({"rollout/empty": empty / responses} if empty else {}),
+            **self.sync,
         }
 
 
@@ -185,8 +187,7 @@ class LocalRollouts:
             yield
         elif self.sampler.copies_weights:
             if not self.ranks.is_main:
-                for _ in named_weights(self.student):
-                    pass
+                self.sampler.join_sync()
             yield
         else:
             with summon_full_params(self.student):
@@ -203,6 +204,7 @@ class LocalRollouts:
         problems = problem_sampler.batch(step, 1 if grouped else settings.problems, count)
         problems *= settings.group if grouped else 1
         solutions = [problem_sampler.solution(problem, step) for problem in problems]
+        sync: dict[str, float] = {}
         responses, caps = [], [settings.sampling.max_new_tokens] * len(problems)
         if source == "solution":
             responses = [encoding.response(solution) for solution in solutions]
@@ -216,6 +218,7 @@ class LocalRollouts:
             self.sampler.stop_requested = self.stop_requested if count is None else never
             with named_problems(problems):
                 completions = self.sampler.sample(student_prompts, settings.sampling, seed)
+            sync = self.sampler.sync_values()
             responses = [list(completion.ids) for completion in completions]
             truncated = [completion.finish == "length" for completion in completions]
         rewards = [
@@ -230,4 +233,5 @@ class LocalRollouts:
             )
             for cut, response, problem in zip(truncated, responses, problems, strict=True)
         ]
-        return Rollouts(problems, student_prompts, teacher_prompts, responses, rewards, truncated)
+        prompts_of_both = (student_prompts, teacher_prompts)
+        return Rollouts(problems, *prompts_of_both, responses, rewards, truncated, sync)

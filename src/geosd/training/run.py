@@ -201,7 +201,7 @@ def assemble_run(
         weight_decay=args.weight_decay,
         kfac=None if kfac is None else {**kfac, "group": ranks.group},
     )
-    local = local_rollouts(inputs, student, tokenizer, ranks)
+    local = local_rollouts(inputs, student, tokenizer, ranks, beside_trainer=True)
     if worker is None:
         rollout_source = local
         reference_models = ReferenceModels(
@@ -232,9 +232,16 @@ def assemble_rollout_worker(inputs: RunInputs, ranks: Ranks | None = None) -> Ro
 
 
 def local_rollouts(
-    inputs: RunInputs, student: nn.Module, tokenizer: PreTrainedTokenizerBase, ranks: Ranks
+    inputs: RunInputs,
+    student: nn.Module,
+    tokenizer: PreTrainedTokenizerBase,
+    ranks: Ranks,
+    beside_trainer: bool = False,
 ) -> LocalRollouts:
-    """Responses sampled from a student in this process; a damaged line of the files raises."""
+    """Responses sampled from a student in this process; a damaged line of the files raises.
+
+    `beside_trainer` says whether the student is trained here, too.
+    """
     args, training = inputs.arguments, read_problems(inputs.problems)
     encoding = encoding_of(inputs.settings, tokenizer, student.generation_config)
     engine = resolve_engine(args.rollout)
@@ -249,7 +256,15 @@ def local_rollouts(
         ),
         problem_sampler=ProblemSampler(training, read_pool(inputs.pool, training), inputs.seed),
         encoding=encoding,
-        sampler=build_sampler(engine, inputs.base, encoding, model=student, live=True),
+        sampler=build_sampler(
+            engine,
+            inputs.base,
+            encoding,
+            model=student,
+            live=True,
+            group=ranks.group,
+            beside_trainer=beside_trainer,
+        ),
         grade=get_data_source(args.source).grader(),  # its processes, if any, end with this one
         ranks=ranks,
     ).check_prompts()
