@@ -20,6 +20,7 @@ import tyro
 from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.snakemake_runs import PlannedJob, dry_run
 from geosd.cli.study_inputs import check_inputs
+from geosd.cli.training_workloads import training_workload
 from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.kept_weights import kept_for
@@ -27,17 +28,13 @@ from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs import hours, memory_and_disk
 from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
-from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     GpuRequest,
-    KfacSettings,
     ModelWorkload,
     SamplingWorkload,
     StoredWeights,
-    TrainingWorkload,
 )
 from geosd.models.architectures import architecture, published_architectures
-from geosd.objectives.objective import build
 from geosd.prerequisites import slurm
 from geosd.prerequisites.checks import missing, report
 from geosd.problems.sources import get_data_source
@@ -129,6 +126,7 @@ def _of_study(
     on_gpus = any(row.gpus for row in rows)
     limits = _time_limits(study, site.max_minutes) if on_gpus else {}
     parts.append(plan_tables.rule_table(rows, Counter(job.rule for job in jobs), limits))
+    parts.append(plan_tables.sync_words(_weight_syncs(study, works, assumed)))
     if not on_gpus:
         return [*parts, _times_elsewhere(study, rows)]
     gpus = {(row.model, row.rule): row.gpus for row in rows}
@@ -244,7 +242,21 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
         if n:
             title = f"One of {n} {role} GPUs"
             parts.append(plan_tables.gpu_memory_table(title, parts_of_gpu, assumed))
+    parts.append(plan_tables.sync_words(_weight_syncs(study, {model: work}, assumed)))
     return [*parts, plan_tables.assumption_table(assumed)]
+
+
+def _weight_syncs(
+    study: Study, works: Mapping[str, ModelWorkload], assumed: Assumptions
+) -> dict[str, hours.WeightSync]:
+    """What a sync takes of each published model that a training samples with vLLM."""
+    return {
+        model: hours.weight_sync(architecture(model), work.gpu_requests["train"], assumed)
+        for model, work in works.items()
+        if model in published_architectures()
+        and study.section("rollout", model)["engine"] == "vllm"
+        and any(training.generates for training in work.trainings.values())
+    }
 
 
 def study_peaks(
@@ -296,7 +308,7 @@ def model_workload(
         pool=SamplingWorkload(problems * pool["rollouts"], pool["response_tokens"], problems, 1),
         evaluation=_evaluation(data, study.section("evaluation", model)),
         trainings={
-            variant: _training(settings, assumed)
+            variant: training_workload(settings, assumed)
             for variant, settings in trainings.items()
             if variant not in study.early_stops
         },
@@ -321,21 +333,3 @@ def _evaluation(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Sampl
     ood = sum(sizes.values()) if each is None else each * len(sizes)
     sequences = data["test_id"] * samples + ood * evaluation["coverage"]
     return SamplingWorkload(sequences, cap, data["test_id"] + ood, 1)
-
-
-def _training(settings: Mapping[str, Any], assumed: Assumptions) -> TrainingWorkload:
-    objective, kfac = build(**settings["objective"]), settings["optimiser"]["kfac"]
-    cap = settings["response_tokens"]
-    sequences = settings["group"] if objective.rollouts == "group" else settings["problems"]
-    natural = settings["optimiser"]["rule"] == "kfac"
-    return TrainingWorkload(
-        steps=settings["steps"],
-        update=UpdateSize(sequences, round(assumed.length * cap)),
-        cap=cap,
-        generates=objective.rollouts != "solution",
-        needs=objective.needs,
-        kfac=KfacSettings(kfac["blocks"], kfac["subsample"], kfac["storage"]) if natural else None,
-        recompute=settings["recompute"],
-        chunk=settings["chunk"],
-        microbatch=settings["microbatch"] or settings["problems"],
-    )

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from geosd.cli.job import Job, written_files
+from geosd.cli.training_workloads import with_engine_share
 from geosd.files import write_json, write_text
 from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
@@ -31,7 +32,7 @@ from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import local_device
+from geosd.training.processes import local_device, process_state
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
 from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
@@ -72,7 +73,7 @@ def main(
     least_share = job.study.section("pool", model)["least_share"]
     require_solutions(read_pool(pool, read_problems(problems)), least_share)
     resume = ResumeState(scratch, job.identity(inputs, settings=resolved, seed=seed))
-    run_inputs = RunInputs(resolved, base, problems, pool, seed)
+    run_inputs = RunInputs(_on_this_card(resolved, model), base, problems, pool, seed)
     storage = getattr(torch, run_inputs.arguments.storage)
     saved = Snapshots(out / "snapshots", snapshots, storage)
     run_name = f"{model}/{variant}/{seed}"
@@ -121,6 +122,15 @@ def main(
             write_model_card(out, model=model, seed=seed, settings=settings, **card)
             resume.clear()
         ranks.barrier()
+
+
+def _on_this_card(settings: dict[str, Any], model: str) -> dict[str, Any]:
+    """The settings, with vLLM's share of the GPU where one process alone does all of a training."""
+    device, alone = local_device(), process_state().num_processes == 1
+    if device.type != "cuda" or not alone:
+        return settings
+    card = torch.cuda.get_device_properties(device).total_memory
+    return with_engine_share(settings, model, card)
 
 
 def curvature_record(preconditioner: KFAC | None) -> dict[str, Any]:

@@ -39,13 +39,20 @@ class KfacSettings(NamedTuple):
     storage: str
 
 
+class LoraSettings(NamedTuple):
+    """LoRA of a planned training: the rank of its matrices, and the projections that have them."""
+
+    rank: int
+    targets: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class TrainingWorkload:
     """Parts of a planned training, as far as its time and memory go.
 
     `update` is at the mean length of a response; `cap` is the longest in tokens. `needs` are the
     models besides the student that the objective reads: teacher, anchor, reference. SFT, which
-    takes responses of the pool, does not generate. The last three are keys of `training`.
+    takes responses of the pool, does not generate. The last four are keys of `training`.
     """
 
     steps: int
@@ -57,6 +64,7 @@ class TrainingWorkload:
     recompute: bool
     chunk: int
     microbatch: int
+    lora: LoraSettings | None = None
 
 
 class StoredWeights(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,6 +75,37 @@ def factor_bytes(
     elements = 0
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if input_owners[name] == name else (outputs,)
-        parts = (part for dim in sides for part in partition(dim, blocks))
-        elements += sum(part.count * part.size**2 for part in parts)
+        elements += sum(_factor_elements(dim, blocks) for dim in sides)
     return 2 * elements * ITEM_BYTES[str(dtype).removeprefix("torch.")]
+
+
+def adapter_factor_bytes(
+    model: Dimensions,
+    rank: int,
+    targets: Collection[str],
+    blocks: int = 16,
+    dtype: torch.dtype | str = "float32",
+) -> int:
+    """Bytes that K-FAC keeps where LoRA's matrices alone train, as `factor_bytes` counts them.
+
+    Each matrix is a layer with factors of its own, that down to the rank and that up from it.
+    """
+    elements = 0
+    for name, inputs, outputs in model.projections():
+        if name.rpartition(".")[2] in targets:
+            sides = (inputs, rank, rank, outputs)
+            elements += sum(_factor_elements(dim, blocks) for dim in sides)
+    return 2 * elements * ITEM_BYTES[str(dtype).removeprefix("torch.")]
+
+
+def adapter_parameters(model: Dimensions, rank: int, targets: Collection[str]) -> int:
+    """Parameters of LoRA's matrices: rank (d_in + d_out) for each layer that has them."""
+    return sum(
+        rank * (inputs + outputs)
+        for name, inputs, outputs in model.projections()
+        if name.rpartition(".")[2] in targets
+    )
+
+
+def _factor_elements(dim: int, blocks: int) -> int:
+    return sum(part.count * part.size**2 for part in partition(dim, blocks))

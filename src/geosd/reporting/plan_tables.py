@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from geosd.costs.assumptions import Assumptions
-from geosd.costs.hours import HOUR, PlanRow, likely_hours
+from geosd.costs.hours import HOUR, PlanRow, WeightSync, likely_hours
 from geosd.costs.memory_and_disk import GB, MemoryPart, total_bytes
 from geosd.reporting.tables import MISSING, markdown_table
 
@@ -159,6 +159,17 @@ def calendar_table(calendar: Sequence[CalendarRow]) -> str:
         " counted: waiting in SLURM's queue, retries, rules whose time is not known."
     )
     return f"{markdown_table(rows, left=0)}\n\n{fill(note, 80)}"
+
+
+def sync_words(syncs: Mapping[str, WeightSync]) -> str:
+    """What a sync of the weights takes, by model, in words; nothing where no engine has a copy."""
+    if not syncs:
+        return ""
+    each = [
+        f"{model} {sync.bytes / GB:.1f} GB, {time_words(sync.seconds)}"
+        for model, sync in syncs.items()
+    ]
+    return fill(f"New weights for vLLM at each step of a training: {'; '.join(each)}.", 80)
 
 
 def peak_table(parts: Sequence[MemoryPart]) -> str:
