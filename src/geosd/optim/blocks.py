@@ -11,7 +11,7 @@ Shapes: M = blocks of one stack, m = those of them that this rank owns, b = thei
 N = positions, D = dimensions of a factor.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -235,19 +235,46 @@ class BlockFactors:
 
     def full_inverse(self, name: str) -> list[tuple[BlockRange, Tensor]]:
         """A factor's whole damped inverse, from all ranks; each calls this at the same time."""
+        return self.full_inverses([name])[name]
+
+    def full_inverses(self, names: Sequence[str]) -> dict[str, list[tuple[BlockRange, Tensor]]]:
+        """Whole damped inverses of several factors, by one collective for each size of blocks.
+
+        With a group, each rank calls this at the same time, for the same factors.
+        """
         if self.group is None:
-            return list(self.inverse(name))
-        whole = []
-        for block_range, (device, size), _ in self._places[name]:
-            shape = (block_range.count, size, size)
-            whole.append((block_range, torch.zeros(shape, dtype=self.compute, device=device)))
-        for here, blocks in self.inverse(name):
-            block_range, into = next(each for each in whole if each[0].holds(here))
-            first = (here.start - block_range.start) // here.size
-            into[first : first + here.count] = blocks
-        for _, blocks in whole:
-            dist.all_reduce(blocks, group=self.group)  # zeros but for one rank's: adds nothing
+            return {name: list(self.inverse(name)) for name in names}
+        stacks = self._stacks_of(names)
+        next_block = dict.fromkeys(stacks, 0)
+        whole: dict[str, list[tuple[BlockRange, Tensor]]] = {}
+        for name in names:
+            whole[name] = []
+            for block_range, key, _ in self._places[name]:
+                first = next_block[key]
+                next_block[key] += block_range.count
+                whole[name].append((block_range, stacks[key][first : next_block[key]]))
+            for here, blocks in self.inverse(name):
+                block_range, into = next(each for each in whole[name] if each[0].holds(here))
+                at = (here.start - block_range.start) // here.size
+                into[at : at + here.count] = blocks
+        for stack in stacks.values():
+            dist.all_reduce(stack, group=self.group)  # zeros but for one rank's: adds nothing
         return whole
+
+    def _stacks_of(self, names: Sequence[str]) -> dict[Key, Tensor]:
+        """Zeros for all blocks of some factors, a tensor for each device and size of blocks."""
+        counts: dict[Key, int] = {}
+        for name in names:
+            for block_range, key, _ in self._places[name]:
+                counts[key] = counts.get(key, 0) + block_range.count
+        return {
+            (device, size): torch.zeros(count, size, size, dtype=self.compute, device=device)
+            for (device, size), count in counts.items()
+        }
+
+    def whole_elements(self, name: str) -> int:
+        """Elements of a factor's whole inverse."""
+        return sum(each.count * each.size**2 for each, _, _ in self._places[name])
 
     def sums(self) -> list[Tensor]:
         """This step's sums, one tensor [M, b, b] per stack."""

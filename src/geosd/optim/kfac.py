@@ -14,7 +14,7 @@ b = their size.
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -36,6 +36,9 @@ from geosd.optim.layer_selection import (
 )
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
+
+GATHERED = 2**28
+"""Elements of whole inverses that a rank holds at once while it preconditions: 1 GB in float32."""
 
 
 class KFAC:
@@ -265,7 +268,7 @@ class KFAC:
         self.blocks_in_float64 = self.factors.update(self.decay, shift if due else None)
         self.steps += 1
         self._end_step()
-        input_owner, inverse_a = None, []
+        inverse_a: Inverse = []
 
         def solve_weight(inverse_g: Inverse, rows_OI: Tensor) -> Tensor:
             return solve_right(inverse_a, solve_left(inverse_g, rows_OI))
@@ -273,14 +276,46 @@ class KFAC:
         def solve_bias(inverse_g: Inverse, rows_O: Tensor) -> Tensor:
             return solve_left(inverse_g, rows_O[:, None])[:, 0] / (1 + shift)
 
+        inverses_of_inputs = self._inverses_of_inputs()
+        input_owner = None
         for name, layer in self.layers.items():
             if layer.weight.grad is not None:
                 if input_owner != self._input_owner[name]:  # layers of one input follow each other
-                    input_owner = self._input_owner[name]
-                    inverse_a = self.factors.full_inverse(f"{input_owner}.A")
+                    input_owner, inverse_a = next(inverses_of_inputs)
                 precondition(layer.weight.grad, f"{name}.G", self.factors, solve_weight)
             if layer.bias is not None and layer.bias.grad is not None:
                 precondition(layer.bias.grad, f"{name}.G", self.factors, solve_bias)
+
+    def _inverses_of_inputs(self) -> Iterator[tuple[str, Inverse]]:
+        """The whole inverse of each factor A that this step needs, in the order of the layers.
+
+        They come from all ranks in groups of at most `GATHERED` elements, with one collective a
+        group for each size of blocks, and not one for each factor.
+        """
+        owners: list[str] = []
+        for name, layer in self.layers.items():
+            owner = self._input_owner[name]
+            if layer.weight.grad is not None and owners[-1:] != [owner]:
+                owners.append(owner)
+        for group in self._groups(owners):
+            inverses = self.factors.full_inverses([f"{owner}.A" for owner in group])
+            for owner in group:
+                yield owner, inverses.pop(f"{owner}.A")
+
+    def _groups(self, owners: Sequence[str]) -> Iterator[list[str]]:
+        """Consecutive factors A whose inverses are held at once; alone, one after the other."""
+        most = GATHERED if self.group is not None else 0
+        group: list[str] = []
+        elements = 0
+        for owner in owners:
+            more = self.factors.whole_elements(f"{owner}.A")
+            if group and (elements + more > most or owner in group):
+                yield group
+                group, elements = [], 0
+            group.append(owner)
+            elements += more
+        if group:
+            yield group
 
     def skip(self) -> None:
         """Forget what the passes since the last step recorded: the factors stay as they are."""
