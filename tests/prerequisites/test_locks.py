@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -79,7 +80,7 @@ def test_pip_installs_no_lock_without_hashes(root):
     """torch alone: its build is whatever the index offers."""
     text = "".join((root / name).read_text() for name in ("dev.mk", "envs/install.sh"))
     named = re.findall(r'^.*(?: -r|--requirement) "?envs/\S+\.txt"?$', text, re.M)
-    assert len(named) == 6
+    assert len(named) == 7
     assert all("--require-hashes" in line for line in named), named
 
 
@@ -107,3 +108,27 @@ def test_the_lock_holds_what_its_packages_need_of_one_another(gpu, overrides):
             needed = canonicalize_name(requirement.name)
             allowed = overrides.get(needed, requirement).specifier
             assert allowed.contains(Version(gpu[needed]), prereleases=True), (name, text)
+
+
+def test_verl_is_tested_under_a_transformers_that_it_allows(root):
+    """Not under that of the laptop, which its own metadata refuse."""
+    verl = locked_versions(root / "envs/verl.txt")
+    laptop = locked_versions(root / "envs/laptop.txt")
+    assert Version(verl["transformers"]) < Version(laptop["transformers"])
+    assert {"tokenizers", "huggingface-hub"} <= verl.keys()
+
+
+def test_each_column_of_ci_is_one_that_its_program_knows(root):
+    text = (root / ".github/workflows/ci.yml").read_text()
+    (columns,) = re.findall(r"versions: \[(.+)\]", text)
+    assert columns.split(", ") == ["locked", "newest", "verl"]
+    assert ".ci/run ${{ matrix.versions }}" in text
+    makefile = (root / "dev.mk").read_text()
+    for column in ("newest", "verl"):
+        assert f"\ntest-{column}: .venv-{column}/installed" in makefile
+
+
+def test_another_column_is_refused_before_anything_is_installed(root):
+    refused = subprocess.run([root / ".ci/run", "oldest"], capture_output=True, text=True)
+    assert refused.returncode == 2 and not refused.stdout
+    assert "oldest is no column of CI; allowed are locked, newest and verl." in refused.stderr
