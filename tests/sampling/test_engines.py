@@ -80,6 +80,30 @@ def test_an_engine_alone_on_a_gpu_takes_more_memory_than_with_a_model(model, mon
     assert [options.get("memory") for options in engine_options] == [None, 0.6, 0.6, 0.6]
 
 
+@pytest.mark.parametrize("gpu", [True, False])
+@pytest.mark.parametrize("process", ["own", "same"])
+def test_on_a_gpu_weights_are_shared_and_an_engine_beside_a_trainer_sleeps(
+    model, monkeypatch, gpu, process
+):
+    started = []
+    monkeypatch.setattr(engines, "require_vllm", lambda: None)
+    monkeypatch.setattr(engines, "start_engine", lambda *_, **options: started.append(options))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    settings = {**CLUSTER, "process": process, "tensor_parallel": 4, "precision": "bfloat16"}
+    for beside_trainer in (True, False):
+        options = {"model": model, "live": True, "beside_trainer": beside_trainer}
+        sampler = build_sampler(settings, "nowhere", ENCODING, **options)
+        sampler._open_engine()
+        assert sampler.sleeps == started[-1]["sleeps"] == (gpu and beside_trainer)
+        # A process cannot open a buffer of its own.
+        assert sampler.delivery.by_memory == (gpu and process == "own")
+        assert sampler.delivery.devices == 4
+        assert {value.dtype for _, value in sampler.weights()} == {torch.bfloat16}
+    alone = build_sampler(settings, "nowhere", ENCODING)
+    alone._open_engine()
+    assert not alone.sleeps and not started[-1]["sleeps"]
+
+
 def test_one_process_drives_one_device(monkeypatch):
     monkeypatch.setattr(vllm_sampler, "require_vllm", lambda: None)
     with pytest.raises(ValueError, match=r"tensor_parallel 2(.|\n)*Hint"):

@@ -1,11 +1,14 @@
 """The weights that a live model sends to an engine."""
 
+from unittest.mock import patch
+
 import pytest
 import torch
 from cases import decoder
 from torch import distributed
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 
 from geosd.models.load_and_save import named_weights
 from geosd.sampling.weight_delivery import weight_parts
@@ -76,3 +79,16 @@ def test_a_sharded_model_sends_whole_tensors(mesh):
     assert arrived.keys() == expected.keys()
     for name, value in arrived.items():
         assert type(value) is torch.Tensor and torch.equal(value, expected[name])
+
+
+def test_shards_are_cast_before_they_are_gathered_and_the_bits_are_those_of_the_whole(mesh):
+    expected = {name: value.bfloat16() for name, value in named_weights(model())}
+    sharded = model()
+    fully_shard(sharded, mesh=mesh)
+    with patch.object(
+        DTensor, "full_tensor", autospec=True, side_effect=DTensor.full_tensor
+    ) as all_gather:
+        arrived = dict(named_weights(sharded, torch.bfloat16))
+    assert {call.args[0].dtype for call in all_gather.call_args_list} == {torch.bfloat16}
+    assert len(all_gather.call_args_list) == len(expected)
+    assert all(torch.equal(arrived[name], expected[name]) for name in expected)
