@@ -23,7 +23,7 @@ def test_a_truncated_response_has_no_reward_whatever_it_says(tiny, settings):
 
     source = dataclasses.replace(
         assemble_run(RunInputs(settings, *inputs, 0)).rollout_source,
-        sampler=SimpleNamespace(sample=sample),
+        sampler=SimpleNamespace(sample=sample, sync_values=dict),
         grade=always_right,
     )
     drawn = source.draw(0)
