@@ -22,7 +22,10 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "figures"
 SETTINGS = (0, 25, 50, 75, 100)
 METHODS = {"sft": "SFT", "fwdkl": "FwdKL", "revkl": "RevKL", "tropd": "TrOPD", "geosd": "GeoSD"}
-PARTS = ("miniature_parts_0_selection", "miniature_parts_100_selection")
+PARTS = (
+    *("miniature_parts_0", "miniature_parts_100"),
+    *("miniature_parts_0_selection", "miniature_parts_100_selection"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +86,32 @@ def test_the_best_rate_is_that_of_the_best_validation_accuracy(setting):
             assert table.loc[label, f"{axis} {setting / 100:g}"] == pytest.approx(gain, abs=1e-9)
 
 
-def test_collapses_are_counted_against_the_base_model_of_the_same_seed():
-    table = pd.read_csv(SHIPPED / "miniature_transfer/table_collapses.csv", index_col="method")
-    for rate, run in (("3e-6", "3e-06"), ("1e-5", "1e-05"), ("3e-5", "3e-05"), ("1e-4", "0.0001")):
-        fallen = 0
-        for setting in SETTINGS:
-            runs = accuracies(f"miniature_transfer_{setting}_selection")["select_validation"]
-            fallen += (runs[f"fwdkl-learning_rate_{run}"] - runs["pi_0"] <= -10).sum()
-        assert table.loc["FwdKL", rate] == f"{fallen} of {6 * len(SETTINGS)}"
+@pytest.mark.parametrize(
+    ("family", "method", "run", "settings"),
+    [
+        ("miniature_transfer", "FwdKL", "fwdkl", SETTINGS),
+        ("miniature_transfer", "GeoSD", "geosd", SETTINGS),
+        ("miniature_parts", "GeoSD, λ = 0", "geosd_no_prox", (0, 100)),
+    ],
+)
+def test_collapses_are_counted_against_the_base_model_of_the_same_seed(
+    family, method, run, settings
+):
+    """On the test problems in or out of distribution, on validation problems in distribution."""
+    table = pd.read_csv(SHIPPED / family / "table_collapses.csv", index_col="method")
+    for rate, of_run in (("1e-5", "1e-05"), ("3e-5", "3e-05"), ("1e-4", "0.0001")):
+        name, fallen, seen = f"{run}-learning_rate_{of_run}", 0, 0
+        for setting in settings:
+            runs = accuracies(f"{family}_{setting}")
+            runs = runs.assign(
+                ood=runs[["ambiguous", "large", "mixed", "both"]].mean(axis="columns")
+            )
+            losses = runs.loc[name] - runs.loc["pi_0"]
+            fallen += ((losses["id"] <= -10) | (losses["ood"] <= -10)).sum()
+            validation = accuracies(f"{family}_{setting}_selection")["select_validation"]
+            seen += (validation[name] - validation["pi_0"] <= -10).sum()
+        assert table.loc[method, f"test {rate}"] == f"{fallen} of {6 * len(settings)}"
+        assert table.loc[method, f"validation {rate}"] == f"{seen} of {6 * len(settings)}"
 
 
 @pytest.mark.parametrize("name", ["miniature_transfer", "miniature_parts", "miniature_all"])
@@ -158,7 +179,10 @@ def test_settings_in_which_outputs_differ_are_kept_with_each(params, monkeypatch
     family = replace(family, outputs=("first", "second", "third"))
     of_each = {
         "first": {"points": {study: [1] for study in PARTS}},
-        "second": {"points": {PARTS[0]: [1], PARTS[1]: [2]}, "kind": dict.fromkeys(PARTS, "rates")},
+        "second": {
+            "points": {study: [1] for study in PARTS[1:]} | {PARTS[0]: [2]},
+            "kind": dict.fromkeys(PARTS, "rates"),
+        },
         "third": {"points": {study: [1] for study in PARTS}},
     }
     monkeypatch.setattr(type(family), "settings", lambda self, output: of_each[output])
@@ -169,7 +193,7 @@ def test_settings_in_which_outputs_differ_are_kept_with_each(params, monkeypatch
 
 def test_other_tidy_files_than_an_output_reads_are_named(clone):
     (file,) = Path("figures", PARTS[0], "source").glob("scores.csv*")
-    with pytest.raises(ValueError, match=rf"(?s)scores of {PARTS[1]} is missing.*Hint: "):
+    with pytest.raises(ValueError, match=rf"(?s)scores of {PARTS[2]} is missing.*Hint: "):
         render_family.main("table_collapses", "miniature_parts", clone, (file,))
     assert not list(clone.glob("table_*"))
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from geosd.reporting.method_style import short_rate
 from geosd.reporting.run_accuracies import BENCHMARKS, sweep_gains
-from geosd.scores.rate_selection import best_common_rate, collapsed_runs
+from geosd.scores.rate_selection import best_common_rate
 
 CANDIDATE = ["setting", "variant", "learning_rate"]
 ByStudy = Mapping[str, Any]
@@ -29,8 +29,7 @@ def gains_at_common_rate(
 ) -> tuple[str, pd.DataFrame]:
     """The gains at the learning rate that all studies have in common, and that rate in words.
 
-    A row is a run, with its gains in points, its `setting`, and, where every setting was validated,
-    how many runs of its method and rate `collapsed` there.
+    A row is a run, with its gains in points and its `setting`.
 
     Raises:
         ValueError: The studies have no rate in common.
@@ -71,7 +70,7 @@ def dial_gains(
     """The gain of every run over pi_0 of the same draw, a row a run.
 
     Columns are those of `sweep_gains` and `setting`; where every method was validated at each
-    setting and rate, also `collapsed` and `best`, as `_validated` has them.
+    setting and rate, also `best`, as `_validated` has it.
     """
     runs, validated = [], []
     for study, own in scores.items():
@@ -92,15 +91,13 @@ def dial_gains(
 
 
 def _validated(scores: pd.DataFrame, rates: Rates) -> pd.DataFrame:
-    """How many runs of each variant and rate `collapsed`, and whether the rate is its `best`."""
-    collapsed = collapsed_runs(scores)
+    """Of each variant and rate, whether it is the variant's `best` on the validation problems."""
     by_variant: dict[str, dict[str, float]] = {}
     for run, of_run in rates.items():
         by_variant.setdefault(of_run["variant"], {})[run] = of_run["learning_rate"]
     rows = []
     for variant, of_variant in by_variant.items():
         best = best_common_rate(scores, {variant: of_variant})
-        for run, rate in of_variant.items():
-            known = {"collapsed": collapsed[run], "best": rate == best}
-            rows.append({"variant": variant, "learning_rate": rate, **known})
+        for rate in of_variant.values():
+            rows.append({"variant": variant, "learning_rate": rate, "best": rate == best})
     return pd.DataFrame(rows)

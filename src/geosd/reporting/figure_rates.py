@@ -15,7 +15,8 @@ from geosd.reporting.figures import SHADE, figure_of, legend_below, themed
 from geosd.reporting.id_ood_plane import frame_of, path, plane
 from geosd.reporting.method_style import method, methods_by_kind
 from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
-from geosd.scores.rate_selection import COLLAPSE, is_at_configured_rate
+from geosd.scores.collapse import COLLAPSE
+from geosd.scores.rate_selection import is_at_configured_rate
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import independent_values
 

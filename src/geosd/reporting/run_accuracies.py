@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.method_style import ordered
-from geosd.scores.rate_selection import COLLAPSE
+from geosd.scores.collapse import collapses
 from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
 from geosd.scores.tidy import select_rows
 
@@ -79,14 +79,13 @@ def rate_runs(
     """Every run of a model's sweep of the learning rate, and those of pi_0 (index `seed`).
 
     A row a run, rates ascending: `run`, `variant`, `learning_rate`, `seed`, `id` and `ood_avg` in
-    percent, and `collapsed`, whether one is `COLLAPSE` points or more below pi_0's of the seed.
+    percent, and `collapsed`, by the rule of `collapses` in and out of distribution.
     ValueError if pi_0 was not evaluated.
     """
     base = base_accuracies(scores, model, BENCHMARKS)
     by_rate = sorted(points, key=lambda point: point["learning_rate"])
     runs = sweep_accuracies(scores, model, by_rate, BENCHMARKS)
-    collapsed = (_changes(runs, base, BENCHMARKS) <= -COLLAPSE).any(axis="columns")
-    return runs.assign(collapsed=collapsed), base
+    return runs.assign(collapsed=collapses(_changes(runs, base, BENCHMARKS))), base
 
 
 def _changes(runs: pd.DataFrame, base: pd.DataFrame, benchmarks: Sequence[str]) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from geosd.reporting.factorial_runs import (
 )
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
+from geosd.scores.collapse import ON_TEST, collapse_rule
 from geosd.scores.equal_movement import (
     AT_DRIFT,
     AT_ID_GAIN,
@@ -23,7 +24,6 @@ from geosd.scores.equal_movement import (
     runs_at_equal_movement,
 )
 from geosd.scores.factorial_effects import over_draws
-from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import replicate_means
 
@@ -87,6 +87,5 @@ def _note(model: str, stops: pd.DataFrame, runs: pd.DataFrame) -> str:
         f" OOD gain of a run is interpolated linearly between π₀ and its steps {judged}, where it"
         " first reaches the ID gain or the drift; a run that never does has none. Drift is the"
         " mean d_FR to π₀. The curvature ratio is that of λ d_FR² to the divergence near"
-        f" agreement. A run collapses where it is {COLLAPSE:g} points or more below π₀ in or out"
-        " of distribution on the test problems."
+        f" agreement. {collapse_rule(ON_TEST)}"
     )

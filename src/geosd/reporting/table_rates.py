@@ -8,7 +8,8 @@ from geosd.reporting.method_style import method, ordered, short_rate
 from geosd.reporting.method_tables import accuracy_note, candidate_table, mean_cell
 from geosd.reporting.run_accuracies import SweepPoints, rate_runs
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.rate_selection import COLLAPSE, MARGIN, rate_above, rates_around
+from geosd.scores.collapse import ON_TEST, collapse_rule
+from geosd.scores.rate_selection import MARGIN, rate_above, rates_around
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD"}
@@ -34,9 +35,8 @@ def build(
     note = (
         f"{accuracy_note(scores)}, OOD averaged within each run over its OOD benchmarks. Below"
         " and above: half a decade from the configured rate; empty where the grid ends. Collapse:"
-        " the rates at most half a decade from the configured one at which runs fall"
-        f" {COLLAPSE:g} points or more below π₀ of the same seed, in or out of distribution, and"
-        " how many runs do."
+        " the rates at most half a decade from the configured one at which runs collapse, and how"
+        f" many do. {collapse_rule(ON_TEST)}"
     )
     return candidate_table(
         "table_rates",

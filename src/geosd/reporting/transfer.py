@@ -10,7 +10,7 @@ from geosd.reporting import figures
 from geosd.reporting.method_style import coloured, method, ordered, short_rate
 from geosd.reporting.method_tables import candidate_table
 from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.rate_selection import COLLAPSE
+from geosd.scores.collapse import ON_TEST, collapse_rule, collapses
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import effect_interval, holm, independent_values
 from geosd.scores.transfer import crossing_interval, paired_differences
@@ -52,8 +52,8 @@ def plot(choice: str, runs: pd.DataFrame) -> Figure:
 def gains_table(choice: str, runs: pd.DataFrame) -> Table:
     """The table of each method's gain at each setting, and of where its OOD gain crosses 0.
 
-    `runs` is as `plot` takes it, with `learning_rate` and, where it is known, `collapsed`: how many
-    runs of the same setting, method and rate collapse.
+    The last column counts the runs that collapse, of all settings together. `runs` is as `plot`
+    takes it, with `learning_rate`.
     """
     settings = sorted(runs["setting"].unique())
     columns = _columns("gain", settings)
@@ -72,19 +72,16 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
                 crossing = crossing_interval(settings, by_setting[settings].to_numpy())
                 numbers = zip(CROSSING, crossing, strict=True)
                 of_variant |= {key: Cell(number, form=".2f") for key, number in numbers}
-        if "collapsed" in own:
-            fallen = own.groupby("setting")["collapsed"].first().sum()
-            of_variant["collapsed"] = Cell(f"{fallen:g} of {len(own)}")
+        of_variant["collapsed"] = Cell(f"{collapses(own[[*LABELS]]).sum()} of {len(own)}")
     note = (
         "Change of avg@k from π₀ of the same draw, in points, mean ± half-width of Student's 95 %"
         f" interval over {runs['seed'].nunique()} draws of the base model. {SETTINGS_NOTE}"
         " Crosses 0: the setting at which the mean OOD gain falls to 0, and the middle 95 % of"
         " 10,000 bootstrap samples of the draws; 0 stands for no gain at the first setting, the"
         " last setting for a gain at every one."
+        f" {collapse_rule(ON_TEST)}"
     )
-    if "collapsed" in runs:
-        columns.append(Column("collapsed", "collapsed", "ID gain"))
-        note += f" Collapsed: runs {COLLAPSE:g} points or more below π₀ on validation problems."
+    columns.append(Column("collapsed", "collapsed", "ID gain"))
     chosen = runs["learning_rate"].nunique() > 1
     remarks = (f"Rates from setting {settings[0]:g} on: {_rates(runs)}.",) if chosen else ()
     title = f"Gains over the dial from transfer to conflict, {choice}"

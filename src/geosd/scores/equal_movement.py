@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from geosd.scores.rate_selection import COLLAPSE
+from geosd.scores.collapse import collapses
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
 DRIFT = "drift"
@@ -55,20 +55,20 @@ def runs_at_equal_movement(stops: pd.DataFrame, run: Sequence[str]) -> pd.DataFr
 
     `stops` has a row for each step at which a run was judged: the columns `run`, which name it,
     `steps`, the gains `id` and `ood_avg`, and `drift`. The result has the columns `run`,
-    `at_id_gain`, `at_drift`, and of the last step `id`, `ood_avg`, `drift` and `collapsed`: whether
-    either gain is a loss of `COLLAPSE` points or more.
+    `at_id_gain`, `at_drift`, and of the last step `id`, `ood_avg`, `drift` and `collapsed`, by the
+    rule of `collapses` in and out of distribution.
     """
     rows = []
     for name, path in stops.sort_values("steps", kind="stable").groupby([*run], sort=False):
         last = path.iloc[-1]
-        fallen = bool((last[[ID, OOD_AVERAGE]] <= -COLLAPSE).any())
+        fallen = collapses(path[[ID, OOD_AVERAGE]].tail(1))
         rows.append(
             {
                 **dict(zip(run, name, strict=True)),
                 AT_ID_GAIN: value_where_reached(path[ID], path[OOD_AVERAGE], EQUAL_ID_GAIN),
                 AT_DRIFT: value_where_reached(path[DRIFT], path[OOD_AVERAGE], EQUAL_DRIFT),
                 **last[[ID, OOD_AVERAGE, DRIFT]],
-                COLLAPSED: fallen,
+                COLLAPSED: bool(fallen.item()),
             }
         )
     return pd.DataFrame(rows)

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from geosd.scores.collapse import COLLAPSE, ON_VALIDATION, collapses
 from geosd.scores.tidy import select_rows
 
 VALIDATION = "select_validation"
 """The benchmark of the validation problems."""
-COLLAPSE = 10.0
-"""Percentage points below pi_0 at which a run counts as collapsed."""
 MARGIN = 0.5
 """Decades around a selected rate in which no run collapses."""
 ROUNDING = 0.1
@@ -19,6 +18,7 @@ RULE = (
     "of the rates with no collapse within half a decade, on any model, the smallest within one"
     f" standard error of the best mean avg@k on {VALIDATION}; the error is that of the difference"
     f" to the best, paired by seed; a collapse is a run {COLLAPSE:g} points or more below pi_0"
+    f" {ON_VALIDATION}"
 )
 """The rule of `select_candidate`, in one line."""
 
@@ -31,8 +31,9 @@ def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[fl
 def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
     """How many runs of each variant collapse on the validation problems of any model.
 
-    A run collapses where its avg@k is `COLLAPSE` points or more below that of pi_0 with the same
-    model and seed. Few runs show where collapses begin, so the runs of all models count.
+    The rule is that of `collapses`, on the only problems that a selection may look at: validation
+    problems, in distribution, against pi_0 of the same model and seed. Few runs show where
+    collapses begin, so the runs of all models count.
 
     Raises:
         ValueError: pi_0 was not validated with a model and seed of a variant.
@@ -46,8 +47,8 @@ def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
             f"pi_0 was not validated: {named}, so no collapse can be told.\n"
             "Hint: the selection's `methods` need pi_0."
         )
-    fallen = runs["value"] <= base.reindex(runs.index) - COLLAPSE
-    return fallen.groupby(runs["variant"]).sum()
+    gains = (runs["value"] - base.reindex(runs.index)).to_frame(VALIDATION)
+    return collapses(gains).groupby(runs["variant"]).sum()
 
 
 def candidates_clear_of_collapse(scores: pd.DataFrame, rates: Mapping[str, float]) -> list[str]:
