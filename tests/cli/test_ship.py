@@ -24,10 +24,16 @@ from geosd.cli.figures import redraw
 from geosd.config import load, resolve
 from geosd.config.rule_settings import configuration
 from geosd.config.run_folders import RunFolders, write_index
-from geosd.files import sha256
+from geosd.files import sha256, write_text
+from geosd.provenance.history import LOST_COMMITS, unknown_commits
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest import write_manifest
 from geosd.reporting import shipping
+from geosd.reporting.environment_page import (
+    StepManifest,
+    commits_of_runs,
+    environment_markdown,
+)
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.shipping import (
     LARGE,
@@ -44,6 +50,7 @@ from geosd.scores.tidy import COLUMNS, read_tidy
 
 ROOT = Path(__file__).parents[2]
 STUDY = resolve(load(ROOT / "params.yaml"), "quick")
+LACKS = re.compile(r"history lacks the commits? ([0-9a-f and]+):")
 
 
 def made_up_tables() -> dict[str, pd.DataFrame]:
@@ -74,8 +81,28 @@ def shipped(tmp_path_factory) -> Path:
     text = (ROOT / "params.yaml").read_text()
     params.write_text(text.replace("\n  quick:\n", "\n  quick:\n    verdicts: true\n"))
     (results / "base_models").symlink_to(ROOT / "base_models")
+    write_environment(figures / "quick")
     ship.main("quick", tuple(files), figures, params, pipeline=results / "none")
     return figures / "quick"
+
+
+def write_environment(folder: Path, *commits: str) -> None:
+    """Write an environment page of runs of some commits, or of no run."""
+    device = {"platform": "Linux", "accelerators": [], "cpus": 2}
+    runs = [
+        StepManifest(
+            "train",
+            {
+                "code": {"commit": commit, "dirty": False, "version": "1"},
+                "peak_memory_bytes": {"host": 2**30},
+                "wall_s": 1.0,
+                "device": device,
+                "packages": {},
+            },
+        )
+        for commit in commits
+    ]
+    write_text(folder / "environment.md", environment_markdown(runs, {}, folder.name))
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -104,6 +131,7 @@ def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_pa
     manifest = read_shipped(shipped)
     clone = tmp_path / "quick"
     shutil.copytree(shipped / "source", clone / "source")
+    shutil.copy(shipped / "environment.md", clone)
     made = RunSummary(date="", commit="c", steps="train 1 runs 2 s", machine="m", cpus="2")
     shipping.write_manifest(clone, manifest.model_copy(update={"made": made}))
     of_runs = (clone / "shipped.json").read_text()
@@ -196,6 +224,55 @@ def test_what_was_published_with_dvc_is_not_shipped(tmp_path):
         ship.main("quick", (), Path("figures"), ROOT / "params.yaml", tmp_path / "dvc.yaml")
 
 
+def test_without_its_environment_page_nothing_is_shipped(tmp_path):
+    with pytest.raises(ValueError, match=r"(?s)environment.md is not there.*Hint: `make ship"):
+        ship.main("quick", (), tmp_path, ROOT / "params.yaml", tmp_path / "dvc.yaml")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_runs_of_a_commit_that_the_history_lacks_are_not_shipped(tmp_path, monkeypatch):
+    """The page names two commits; the history, made here, has the first alone."""
+    clone = tmp_path / "clone"
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "first")):
+        made = tmp_path if words[0] == "init" else clone
+        arguments = (*words, str(clone)) if words[0] == "init" else words
+        subprocess.run(("git", *identity, *arguments), cwd=made, check=True)
+    head = subprocess.run(("git", "rev-parse", "HEAD"), cwd=clone, capture_output=True, text=True)
+    known, unknown = head.stdout.strip(), "0123456789" * 4
+    assert unknown_commits([known, unknown], clone) == [unknown]
+    assert unknown_commits([known], tmp_path / "nowhere") == [known]
+    write_environment(tmp_path / "quick", known, unknown)
+    page = (tmp_path / "quick/environment.md").read_text(encoding="utf-8")
+    assert commits_of_runs(page) == [known[:10], unknown[:10]]
+    monkeypatch.setattr(ship, "unknown_commits", lambda named: unknown_commits(named, clone))
+    with pytest.raises(ValueError, match=rf"(?s) names {unknown[:10]}, which.*Hint: fetch"):
+        ship.main("quick", (), tmp_path, ROOT / "params.yaml", tmp_path / "dvc.yaml")
+    assert {path.name for path in (tmp_path / "quick").iterdir()} == {"environment.md"}
+
+
+def test_every_commit_that_a_shipped_page_names_is_in_the_history_or_said_to_be_lost():
+    shallow = subprocess.run(
+        ("git", "rev-parse", "--is-shallow-repository"), cwd=ROOT, capture_output=True, text=True
+    )
+    if shallow.stdout.strip() != "false":
+        pytest.skip("no clone, or a shallow one, which lacks the commits")
+    named = {}
+    for page in sorted(ROOT.glob("figures/*/environment.md")):
+        if page.parent.joinpath("shipped.json").exists():
+            named[page] = commits_of_runs(page.read_text(encoding="utf-8"))
+    every = dict.fromkeys(commit for commits in named.values() for commit in commits)
+    assert len(named) > 25 and len(every) > 5
+    assert {*unknown_commits(every, ROOT)} == {*LOST_COMMITS}
+    for page, commits in named.items():
+        study = page.parent.name
+        results = ROOT / f"docs/results/{study}.md"
+        for text in (page.read_text(encoding="utf-8"), results.read_text(encoding="utf-8")):
+            says = set(re.findall(r"[0-9a-f]{10}", " ".join(re.findall(LACKS, text))))
+            assert says == {*commits} & {*LOST_COMMITS}, study
+        assert all(study in LOST_COMMITS[commit] for commit in says)
+
+
 def test_git_keeps_shipped_folders_and_no_others(shipped, tmp_path):
     shutil.copy(ROOT / ".gitignore", tmp_path)
     shutil.copytree(shipped, tmp_path / "figures/quick")
@@ -207,7 +284,7 @@ def test_git_keeps_shipped_folders_and_no_others(shipped, tmp_path):
         ["git", "-C", tmp_path, "ls-files", "figures"], capture_output=True, text=True, check=True
     ).stdout.split()
     recorded = read_shipped(shipped)
-    names = {"shipped.json", *recorded.inputs, *recorded.files}
+    names = {"shipped.json", "environment.md", *recorded.inputs, *recorded.files}
     assert set(kept) == {f"figures/quick/{name}" for name in names}
 
 

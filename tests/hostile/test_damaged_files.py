@@ -274,6 +274,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         tidy(validated, "scores", scored)
         sign(validated.parent, {}, [validated.name])
         keep("rates/scores.csv", validated)
+        pages.environment("shown", Path("figures/shown"))
         ship.main("shown", (tables[0],), params=params)
         keep("shipped scores.csv", Path("figures/shown/source/scores.csv"))
         keep("rendered scores.csv", tables[0])

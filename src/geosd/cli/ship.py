@@ -13,13 +13,15 @@ from geosd.cli.run_manifests import summary_of_runs
 from geosd.config import Study, load, resolve
 from geosd.config import settings as settings_of
 from geosd.files import DamagedFileError, write_text
+from geosd.provenance.history import unknown_commits
 from geosd.provenance.manifest import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting import shipping
+from geosd.reporting.environment_page import commits_of_runs
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.shipping import CLAIMS, code_of_outputs
 from geosd.reporting.specs import output_specs, render
-from geosd.reporting.study_page import caption_markdown
+from geosd.reporting.study_page import ENVIRONMENT, caption_markdown
 from geosd.scores.tidy import COLUMNS, read_tidy
 
 
@@ -41,7 +43,8 @@ def main(
         runs: Its index of runs; none where no run enters what it shows.
 
     Raises:
-        ValueError: DVC keeps the study's outputs.
+        ValueError: DVC keeps the study's outputs, or nobody could check by which commits its runs
+            were made: the environment page is missing, or names a commit that the history lacks.
     """
     folder = figures / study
     pointer = pipeline.parent / "published" / f"{folder.as_posix()}.dvc"
@@ -55,9 +58,28 @@ def main(
             f"{pipeline} keeps {folder}, and what DVC keeps git must not.\nHint: ship another"
             " study, or let workflow/dvc/generate.py declare these outputs with `cache: false`."
         )
+    _check_commits(folder / ENVIRONMENT, study)
     count = write_shipped(study, tidy, folder, params, runs)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {count} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results*")
+
+
+def _check_commits(environment: Path, study: str) -> None:
+    """Refuse a study whose runs were made by no commit of the history, or by nobody knows which."""
+    if not environment.is_file():
+        raise ValueError(
+            f"{environment} is not there: the page names the commits that made the runs, and is"
+            f" shipped with them.\nHint: `make ship STUDY={study}` writes it first."
+        )
+    named = commits_of_runs(environment.read_text(encoding="utf-8"))
+    unknown = unknown_commits(named)
+    if unknown:
+        raise ValueError(
+            f"{environment} names {', '.join(unknown)}, which the history of this clone does not"
+            " have: nobody could check what was committed before these runs.\nHint: fetch the"
+            " branch that made them (`git fetch --unshallow` in a shallow clone), or run the study"
+            " again from a commit that stays."
+        )
 
 
 def write_shipped(

@@ -1,18 +1,23 @@
 """The page environment.md: code, machines and packages that made the numbers."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from geosd.provenance.history import lost_in_words
 from geosd.provenance.machine_names import platform_without_kernel
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
 
 INSTALLED = "## Every package installed"
+MACHINES = "## Machines"
+COMMIT = re.compile(r"\b[0-9a-f]{10}\b")
+"""A commit as the page names it."""
 NO_ACCELERATOR = "none"
 
 
@@ -32,7 +37,8 @@ def environment_markdown(
         parts += [
             _filled(SENTENCES["runs"]),
             _steps(runs),
-            "## Machines",
+            *_on_lost_commits(_steps(runs)),
+            MACHINES,
             _machines(runs),
             "## Packages that can change a number",
             _filled(SENTENCES["packages"]),
@@ -45,6 +51,19 @@ def environment_markdown(
         lines.append([name, installed[name]])
     parts += [INSTALLED, _filled(SENTENCES["installed"]), markdown_table(lines, left=2)]
     return "\n\n".join(parts) + "\n"
+
+
+def _on_lost_commits(steps: str) -> list[str]:
+    """A paragraph on the commits of the table of steps that the history lacks, if it lacks any."""
+    words = lost_in_words(dict.fromkeys(COMMIT.findall(steps)))
+    return [_filled(words)] if words else []
+
+
+def commits_of_runs(page: str) -> list[str]:
+    """The commits of the sources behind the runs, as an environment page names them, each once."""
+    before, _, _ = page.partition(f"\n{MACHINES}\n")
+    steps = "\n".join(line for line in before.splitlines() if line.startswith("|"))
+    return list(dict.fromkeys(COMMIT.findall(steps)))
 
 
 def _filled(text: str) -> str:

@@ -16,8 +16,10 @@ import pandas as pd
 
 from geosd.claims.finding import NOT_JUDGED
 from geosd.models.architectures import published_architectures
+from geosd.provenance.history import lost_in_words
 from geosd.reporting.claims_page import NO_WORDS, claims_by_model
 from geosd.reporting.claims_sentences import counts_in_words, finding_in_words
+from geosd.reporting.environment_page import commits_of_runs
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.sentences import SENTENCES, runs_in_words
 from geosd.reporting.shipping import CLAIMS, NOT_KEPT, read_shipped
@@ -40,7 +42,8 @@ class StudyPage:
 
     `outputs` are in the study's order, `captions` as `caption_markdown` writes them; `not_kept` are
     endings of files that are not in the `folder` of the outputs. `appendix` has further files, by
-    what each shows; `runs` says what was run, and `made` how, where that is known.
+    what each shows; `runs` says what was run, and `made` how, where that is known;
+    `made_by_lost_commits` is a sentence where the history lacks a commit of the runs.
     """
 
     name: str
@@ -55,6 +58,7 @@ class StudyPage:
     not_kept: tuple[str, ...] = ()
     runs: str = ""
     made: RunSummary | None = None
+    made_by_lost_commits: str = ""
 
     def link(self, path: Path) -> str:
         """A file as a link on the page names it."""
@@ -86,7 +90,7 @@ def study_markdown(study: StudyPage) -> str:
         parts.append(SENTENCES["not_run"].strip())
     parts += [_commands(study), study.runs]
     if study.made:
-        parts.append(f"*{study.made.in_one_line()}*")
+        parts += [f"*{study.made.in_one_line()}*", study.made_by_lost_commits]
     parts += [claims, _contents(study)]
     for name in study.ordered:
         parts.append(f"## {output_title(name)}\n\n{_output(study, name).strip()}")
@@ -181,7 +185,15 @@ def _shipped(folder: Path, page: Path, index: Path) -> StudyPage:
         appendix=appendix,
         not_kept=NOT_KEPT,
         made=shipped.made,
+        made_by_lost_commits=_on_lost_commits(folder / ENVIRONMENT),
     )
+
+
+def _on_lost_commits(environment: Path) -> str:
+    """A sentence on commits of the environment page that the history lacks; empty without any."""
+    if not environment.exists():
+        return ""
+    return lost_in_words(commits_of_runs(environment.read_text(encoding="utf-8")))
 
 
 def caption_markdown(
