@@ -20,6 +20,12 @@ def made_up_tables(study: Study) -> dict[str, pd.DataFrame]:
     judged = study.section("data")["purpose"] == "study"
     rows = {
         "scores": [row for run in _runs(study) for row in _scores(study, run, judged, draw)],
+        "shares": [
+            (*run, benchmark, f"{benchmark}-{problem}", 4, draw.integers(5) / 4)
+            for run in _runs(study)
+            for benchmark in ("id", "long", "easy")
+            for problem in range(6)
+        ],
         "consensus": [r for run in _runs(study) if judged for r in _consensus(study, run, draw)],
         "habits": [
             (*run, benchmark, habit, draw.uniform(0, 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from geosd.config import load, resolve
 from geosd.config.run_folders import RunRow, write_index
 from geosd.json_lines import write_jsonl
 from geosd.problems.records import Sample
+from geosd.scores.tidy import read_tidy
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 SHOWN = ("table_main", "table_benchmarks", "table_significance", "figure_frontier")
@@ -51,6 +53,21 @@ def study(tmp_path_factory) -> Path:
 def test_a_run_that_left_the_study_leaves_its_scores(study):
     text = (study / "analyse" / "scores.csv").read_text()
     assert "geosd" in text and "left_over" not in text
+
+
+def test_each_run_has_its_share_of_right_samples_on_each_problem(study):
+    shares = read_tidy("shares", study / "analyse" / "shares.csv")
+    assert len(shares) == 5 * 3 * 3 * 4  # methods, seeds, benchmarks, problems
+    one = shares[(shares["variant"] == "geosd") & (shares["seed"] == 2)]
+    file = study / "evaluate" / "mini-qwen3" / "geosd" / "2" / "samples.jsonl"
+    right = {}
+    for line in file.read_text().splitlines():
+        sample = json.loads(line)
+        place = sample["benchmark"], sample["problem_id"]
+        right.setdefault(place, []).append(sample["correct"])
+    found = one.set_index(["benchmark", "problem_id"])["share"].to_dict()
+    assert found == {place: sum(of) / 16 for place, of in right.items()}
+    assert set(shares["samples"]) == {16}
 
 
 def test_what_the_responses_do_is_collected_and_shown(study, tmp_path):

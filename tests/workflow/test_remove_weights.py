@@ -29,7 +29,7 @@ FILES = {
     "evaluate": "samples.jsonl",
     "states": "states.csv states.jsonl",
     "alignment": "alignment.csv",
-    "analyse": "scores.csv drift.csv consensus.csv habits.csv training_curves.csv"
+    "analyse": "scores.csv shares.csv drift.csv consensus.csv habits.csv training_curves.csv"
     " drift_over_steps.csv metrics.json",
 }
 step, given, values = sys.argv[1].replace("-", "_"), {}, []

@@ -36,6 +36,7 @@ rule analyse:
         pools=sorted({f"{row.pool}/counts.json" for row in ROWS if row.pool}),
     output:
         scores="<study>/analyse/scores.csv",
+        shares="<study>/analyse/shares.csv",
         drift="<study>/analyse/drift.csv",
         consensus="<study>/analyse/consensus.csv",
         habits="<study>/analyse/habits.csv",

@@ -52,7 +52,7 @@ def analysed(
         DamagedFileError: A file of a run is not whole, or runs of a model differ in problems.
     """
     logs = {run: Path(row.train) / "steps.csv" for run, row in rows.items() if row.train}
-    scored, consensus, habits = {}, {}, {}
+    scored, shares, consensus, habits = {}, {}, {}, {}
     inputs: dict[Path, str] = {}
     problems: dict[str, dict[Path, Counter[tuple[str, str]]]] = {}
     for run, row in rows.items():
@@ -67,6 +67,7 @@ def analysed(
         k = settings["samples"]
         scored_samples = [s for s in samples if s.sample < k]
         scored[run] = score_table.score_run(scored_samples, settings["pass_k"])
+        shares[run] = sample_tables.share_rows(scored_samples)
         if settings["source"].startswith("search"):
             habits[run] = sample_tables.habit_rows(scored_samples)
         consensus[run] = consensus_rows(samples, first=k)
@@ -81,6 +82,7 @@ def analysed(
     inputs |= prove(logs.values())
     tables = {
         "scores": score_table.collect_scores(scored),
+        "shares": rows_of_runs("shares", shares),
         "drift": drift,
         "consensus": rows_of_runs("consensus", consensus),
         "habits": rows_of_runs("habits", habits),

@@ -197,7 +197,8 @@ class RunFolders:
     def tidy_files(self) -> dict[str, list[str]]:
         """The tidy files, of which tables and figures are made, by their tables' names."""
         analysis = f"{RESULTS}/{self.study.name}/analyse"
-        tables = ("scores", "drift", "consensus", "habits", "training_curves", "drift_over_steps")
+        tables = ("scores", "shares", "drift", "consensus", "habits")
+        tables += ("training_curves", "drift_over_steps")
         files = {name: [f"{analysis}/{name}.csv"] for name in tables}
         files["states"] = [f"{self.states(model)}/states.csv" for model in self.study.models]
         alignments = self.alignments().values()

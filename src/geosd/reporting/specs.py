@@ -51,7 +51,8 @@ OUTPUT_KINDS: Mapping[str, OutputKind] = {
         "Ledger", "merge", "geosd.reporting.merged_ledger", ("csv", "md", "pdf", "svg", "png")
     ),
 }
-OF_FAMILIES = ("scores", "drift", "consensus", "habits", "training_curves", "drift_over_steps")
+OF_FAMILIES = ("scores", "shares", "drift", "consensus", "habits")
+OF_FAMILIES += ("training_curves", "drift_over_steps")
 """Tidy files of a study that an output of a family may read; a study has one of each."""
 
 

@@ -1,4 +1,4 @@
-"""The samples of every run: reading and checking them, and the habits in them."""
+"""The samples of every run: reading and checking them, the right ones, the habits in them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,17 @@ from geosd.files import DamagedFileError, remake_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
 from geosd.problems.records import Sample, is_out_of_distribution
 from geosd.problems.search.habits import HABITS, habit_shares
-from geosd.scores.samples_by_problem import group_by_benchmark
+from geosd.scores.samples_by_problem import count_correct, group_by_benchmark
 from geosd.scores.score_table import OOD_AVERAGE, Run
+
+
+def share_rows(samples: Sequence[Sample]) -> list[tuple[str, str, int, float]]:
+    """A run's rows of the table of shares: benchmark, problem, samples, share of right ones.
+
+    Raises:
+        UnevenSamplesError: Problems do not all have the same number of samples.
+    """
+    return [(of.benchmark, of.problem_id, of.n, of.c / of.n) for of in count_correct(samples)]
 
 
 def habit_rows(samples: Sequence[Sample]) -> list[tuple[str, str, float]]:

@@ -30,6 +30,8 @@ def _columns(*groups: tuple[type, str]) -> dict[str, type]:
 
 COLUMNS: Mapping[str, Mapping[str, type]] = {
     "scores": RUN_COLUMNS | _columns((str, "benchmark split metric"), (int, "k"), (float, "value")),
+    "shares": RUN_COLUMNS
+    | _columns((str, "benchmark problem_id"), (int, "samples"), (float, "share")),
     "habits": RUN_COLUMNS | _columns((str, "benchmark quantity"), (float, "value")),
     "drift": RUN_COLUMNS | _columns((str, "quantity"), (float, "value")),
     "drift_over_steps": RUN_COLUMNS | _columns((int, "step"), (float, "value")),
@@ -60,6 +62,7 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("scores", "habits", "drift", "drift_over_steps"), ("value",)),
     "training_curves": ("value",),
+    "shares": ("samples", "share"),
     "consensus": ("problems", "value"),
     "alignment": ("mass", "positions"),
 }
@@ -76,13 +79,13 @@ UNITS: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(("first_low", "first_high", "repeats", "checks", "retries"), (0, 100)),
     "tokens": (0, math.inf),
     **dict.fromkeys(("drift/pi_0", "drift/anchor"), (0, math.pi)),
-    **dict.fromkeys(("overlap", "rollout/accuracy", "mass", "q_star", "p_star"), (0, 1)),
+    **dict.fromkeys(("overlap", "rollout/accuracy", "mass", "q_star", "p_star", "share"), (0, 1)),
     **dict.fromkeys(("support/teacher_mass_mean", "support/teacher_mass_min"), (0, 1)),
 }
 """Least and most of a number, by its column, or by what `metric` or `quantity` say `value` is."""
 COUNTED = (0, math.inf)
 UNBOUNDED = (-math.inf, math.inf)
-NEVER_EMPTY = ("scores", "alignment", "states", "claims")
+NEVER_EMPTY = ("scores", "shares", "alignment", "states", "claims")
 ROUNDING = 1e-4
 """How far a share or a distance may lie beyond its bounds, relative to the upper one."""
 
@@ -262,7 +265,7 @@ def _check_runs(path: Path, table: pd.DataFrame, keys: Sequence[str]) -> None:
                 f"{path}: {variant} on {model} has no row of seed {', '.join(map(str, missing))};"
                 f" expected rows of each seed that other variants have.\n{remake_hint(path)}"
             )
-    if "metric" not in keys:
+    if not {"metric", "problem_id"} & {*keys}:
         return
     numbers = table.groupby(["model", "variant", "seed"]).size()
     for (model, variant, seed), count in numbers.items():
