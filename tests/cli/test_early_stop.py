@@ -27,6 +27,7 @@ def stopped(small, tmp_path_factory):
     }
     training = {"training": {"learning_rate": 3.0e-5}}
     study["variants"] = {name: training for name in ("geosd", "grpo")}
+    del study["training"]["learning_rate"]  # the variants have theirs
     values["studies"] = {"quick": study}  # others would inherit its grid
     (folder / "params.yaml").write_text(yaml.safe_dump(values))
     return folder

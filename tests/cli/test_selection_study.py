@@ -1,5 +1,7 @@
 """A selection trains and judges on problems that no other study touches."""
 
+import yaml
+
 from geosd.cli import data
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
@@ -21,10 +23,14 @@ def test_a_selection_swaps_in_its_own_problems(small):
 
 
 def test_a_selection_and_its_study_have_the_same_problems_and_the_same_pi_0(small, tmp_path):
-    params = load(small.shared["params"])
+    values = yaml.safe_load(small.shared["params"].read_text())
+    del values["studies"]["quick_selection"]["data"]["conflict"]  # so it is that of quick
+    edited = tmp_path / "params.yaml"
+    edited.write_text(yaml.safe_dump(values))
+    params = load(edited)
     study, selection = (RunFolders(resolve(params, n)) for n in ("quick", "quick_selection"))
     assert study.data == selection.data
     assert study.base("mini-qwen3") == selection.base("mini-qwen3")
-    data.main(out=tmp_path, study="quick_selection", params=small.shared["params"])
+    data.main(out=tmp_path, study="quick_selection", params=edited)
     for name in ("train.jsonl", "select_train.jsonl", "select_validation.jsonl", "test.jsonl"):
         assert (tmp_path / name).read_bytes() == (small.folder / "data" / name).read_bytes()

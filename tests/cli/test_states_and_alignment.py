@@ -41,6 +41,7 @@ def run(small, tmp_path_factory):
     quick = values["studies"]["quick"]
     quick |= {"methods": ["pi_0", "geosd"], "seeds": [0]}
     quick["variants"] = {"geosd": {"training": {"snapshots": [2], "learning_rate": 1e-2}}}
+    del quick["training"]["learning_rate"]  # the variant has its own
     params = folder / "params.yaml"
     params.write_text(yaml.safe_dump(values))
     small.trained(folder / "student", snapshots=[2], params=params)
