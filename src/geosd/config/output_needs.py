@@ -240,9 +240,7 @@ NEEDS = {
     ),
     "grid_methods": Need(_grid_methods, "the grid's variants among the methods"),
     "sweep": Need(_sweep, "on each model two values of {first} for a method"),
-    "paths": Need(
-        _paths, "on each model two values of {swept} for geosd, and for another method"
-    ),
+    "paths": Need(_paths, "on each model two values of {swept} for geosd, and for another method"),
     "factorial": Need(_factorial, "one model, and a grid over GeoSD's parts at one rate"),
     "long": Need(_long, "one model, and a grid of GeoSD by length, with a tenth and a half"),
     "live": Need(_live, "a grid over {swept}, with a live teacher at each value"),

@@ -78,7 +78,7 @@ def _mean_paths(
 
 
 def _ends(values: pd.Series) -> tuple[float, float]:
-    """The ends of an axis that begins at or below 0: a sixteenth of its length more on each side."""
+    """The ends of an axis that begins at or below 0: a sixteenth of its length more at each."""
     low, high = min(0.0, values.min()), max(0.0, values.max())
     margin = (high - low) / 16
     return low - margin, high + margin
