@@ -28,7 +28,7 @@ STUDENT, TEACHER = "Q: {question} S:", "Q: {question} R: {solution} S:"  # this 
 # The paper's protocol:
 PROBLEMS, WARMUP, BETAS, WEIGHT_DECAY, DRIFT_PENALTY, DAMPING = 8, 20, (0.9, 0.95), 0.0, 1.0, 1e-3
 # Study quick's, of so small a model. The paper's are 625, 4096, 1024, 1e-6, 64, 16 and 1/8.
-STEPS, RESPONSE_TOKENS, TOP_K, LEARNING_RATE, ANCHOR_EVERY = 100, 42, 16, 1e-4, 10
+STEPS, RESPONSE_TOKENS, TOP_K, LEARNING_RATE, ANCHOR_EVERY = 100, 42, 16, 3e-5, 10
 BLOCKS, SUBSAMPLE = 4, 1.0
 
 

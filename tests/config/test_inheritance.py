@@ -111,7 +111,8 @@ def test_a_mistake_is_reported_once_and_where_it_is_written_not_where_it_is_inhe
 
 
 def test_a_key_that_is_not_inherited_is_missing_at_the_study_that_lacks_it(edited):
-    path = edited((f"{LADDER} of one architecture.\n    kind: ladder\n", f"{LADDER}.\n"))
+    about = f"{LADDER} of one architecture; the dial's setting 1.\n"
+    path = edited((f"{about}    kind: ladder\n", about))
     line = line_of(path, "  miniature_ladder:")
     assert f"params.yaml:{line}: studies.miniature_ladder.kind: the key is missing" in refused(path)
 
