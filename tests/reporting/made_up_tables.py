@@ -20,12 +20,6 @@ def made_up_tables(study: Study) -> dict[str, pd.DataFrame]:
     judged = study.section("data")["purpose"] == "study"
     rows = {
         "scores": [row for run in _runs(study) for row in _scores(study, run, judged, draw)],
-        "shares": [
-            (*run, benchmark, f"{benchmark}-{problem}", 4, draw.integers(5) / 4)
-            for run in _runs(study)
-            for benchmark in ("id", "long", "easy")
-            for problem in range(6)
-        ],
         "consensus": [r for run in _runs(study) if judged for r in _consensus(study, run, draw)],
         "habits": [
             (*run, benchmark, habit, draw.uniform(0, 100))
@@ -62,6 +56,12 @@ def made_up_tables(study: Study) -> dict[str, pd.DataFrame]:
             + (*draw.uniform(0, 1, 1), 5, *draw.uniform(0, 1, 5))
             for model in study.models
             for position in range(200)
+        ],
+        "shares": [
+            (*run, benchmark, f"{benchmark}-{problem}", 4, draw.integers(5) / 4)
+            for run in _runs(study)
+            for benchmark in ("id", "long", "easy")
+            for problem in range(6)
         ],
     }
     return {name: pd.DataFrame(of, columns=list(COLUMNS[name])) for name, of in rows.items()}

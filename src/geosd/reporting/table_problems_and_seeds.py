@@ -29,10 +29,9 @@ Shares = Mapping[str, pd.DataFrame]
 
 
 def build(shares: pd.DataFrame, models: Sequence[str], parts: Parts) -> Table:
-    """Build `table_problems_and_seeds`: a row for each cell at its end, then one for each other.
+    """Build `table_problems_and_seeds`: a row for each cell at its end, and for pairs of cells.
 
-    The second rows are differences of two cells that differ in one part, and of each cell and the
-    paper's method.
+    A cell's row is its gain over pi_0; that of a pair of `pairs_of_cells` is their difference.
     """
     model = models[0]
     ends = cells_at_their_end(parts)
@@ -136,7 +135,8 @@ def _note(shares: pd.DataFrame, model: str, parts: Parts) -> str:
         " mean over its benchmarks, with two 95 % intervals by bootstrap: over the problems of each"
         " benchmark, for these trained students; and over problems and seeds, drawn again"
         " independently (Owen 2007), for other students too. Both methods of a difference have the"
-        " same problems and seeds. Where seeds differ much the second interval is too narrow: in"
-        " simulations it held the truth in about 70 of 100 studies of two seeds, and in 85 of four."
-        " The curvature ratio is that of λ d_FR² to the divergence near agreement."
+        " same problems and seeds. With few seeds the second interval can be too narrow: where"
+        " seeds differed as much as problems, it held the truth in 67 of 100 simulated studies of"
+        " two seeds, and in 85 of four. The curvature ratio is that of λ d_FR² to the divergence"
+        " near agreement."
     )
