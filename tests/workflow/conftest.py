@@ -35,6 +35,7 @@ COPIED = (
     "profiles",
     "local",
     "slurm",
+    "workstation",
     "src",
 )
 

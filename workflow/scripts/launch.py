@@ -8,6 +8,9 @@ the node's number; a machine without SLURM starts all processes itself. SIGTERM,
 announces the time limit, a preemption or a scancel, is handed on: the program saves its state and
 ends with an error, so that the job is tried again and goes on from there. DIR/attempts.jsonl lists
 the starts.
+
+On a machine without SLURM the program gets GPUs that no other job of the machine has
+(geosd.gpu_leases), for which this one waits; a program that asked for none sees none.
 """
 
 import argparse
@@ -21,11 +24,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from geosd.gpu_leases import VISIBLE, Lease, cards_of_machine, lease_folder, leased
 from geosd.prerequisites.node_report import visible_gpus
 
 # accelerate's processes are killed 30 s after their SIGTERM; a sharded state may take longer to
@@ -43,12 +47,37 @@ def check_gpus(requested: int, environment: Mapping[str, str]) -> None:
     job = environment.get("SLURM_JOB_ID")
     if visible < requested or (job and requested and visible > requested):
         where = f"SLURM job {job}" if job else "this machine"
+        offers = "`gpus` of profiles/workstation/site.yaml, or nvidia-smi, names"
+        if job:
+            offers = "the partitions of profiles/slurm/site.yaml offer"
         raise SystemExit(
             f"This job asked for {requested} GPUs and {where} shows it {visible}"
-            f" (CUDA_VISIBLE_DEVICES is {environment.get('CUDA_VISIBLE_DEVICES')!r}).\n"
-            "Hint: compare what the model asks for in params.yaml with what the partitions of"
-            " profiles/slurm/site.yaml offer."
+            f" (CUDA_VISIBLE_DEVICES is {environment.get(VISIBLE)!r}).\n"
+            f"Hint: compare what the model asks for in params.yaml with what {offers}."
         )
+
+
+@contextlib.contextmanager
+def own_gpus(requested: int) -> Iterator[Lease]:
+    """Context with GPUs of this machine that no other job has, as soon as they are free.
+
+    SLURM gives its jobs their GPUs, so there and where none is asked for nothing is leased. Outside
+    SLURM who asks for none sees none: a study of a laptop is computed by a GPU's machine as by one
+    without.
+
+    Raises:
+        SystemExit: This machine has fewer.
+    """
+    if "SLURM_JOB_ID" in os.environ:
+        check_gpus(requested, os.environ)
+        yield Lease([], [], {})
+    elif not requested:
+        yield Lease([], [], {VISIBLE: ""})
+    else:
+        cards = cards_of_machine(os.environ)
+        check_gpus(requested, {VISIBLE: ",".join(cards)})
+        with leased(requested, cards, lease_folder(os.environ)) as lease:
+            yield lease
 
 
 class Node(NamedTuple):
@@ -145,23 +174,24 @@ def note(scratch: Path, **values: Any) -> None:
         attempts.write(line + "\n")
 
 
-def run(arguments: list[str], lock: int | None = None) -> int:
+def run(
+    arguments: list[str], locks: Sequence[int] = (), variables: Mapping[str, str] | None = None
+) -> int:
     """Run a command to its end, handing SIGTERM on.
 
     `srun` gets none: SLURM itself tells the tasks, and `srun` would kill them at once. The command
-    inherits the lock's descriptor.
+    inherits the descriptors of the locks, and has the variables besides this process's.
 
     Returns:
         Its exit status; 128 + n where signal n ended it, as shells say it.
     """
-    environment = {**os.environ}
+    environment = {**os.environ, **(variables or {})}
     if "accelerate.commands.launch" in arguments:
         environment.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(SAVING_S))
     # Blocked until there is a child to hand it to: a SIGTERM in between must not be lost.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     unblock = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})
-    kept = [] if lock is None else [lock]
-    child = subprocess.Popen(arguments, env=environment, pass_fds=kept, preexec_fn=unblock)
+    child = subprocess.Popen(arguments, env=environment, pass_fds=locks, preexec_fn=unblock)
     handed_on = arguments[0] != "srun"
     signal.signal(
         signal.SIGTERM, lambda number, _: child.send_signal(number) if handed_on else None
@@ -183,22 +213,23 @@ def main(words: list[str]) -> int:
     given = parser.parse_args(words)
     program = given.program[1:] if given.program[:1] == ["--"] else given.program
     several = given.nodes > 1 and "SLURM_JOB_ID" in os.environ
-    check_gpus(given.gpus * (1 if several else given.nodes), os.environ)
+    requested = given.gpus * (1 if several else given.nodes)
     if several and given.port is not None:
+        check_gpus(requested, os.environ)
         node = this_node(given.nodes, given.port, os.environ)
         return run(command(given.processes, program, node))
     arguments = command(given.processes, program)
     if several:
         arguments = on_every_node(given.nodes, given.gpus, words)
-    with alone(given.scratch) as lock:
+    with alone(given.scratch) as lock, own_gpus(requested) as lease:
         here = {
             "host": os.environ.get("SLURMD_NODENAME", socket.gethostname()),
             "job": os.environ.get("SLURM_JOB_ID"),
-            "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
+            "gpus": lease.variables.get(VISIBLE, os.environ.get(VISIBLE)),
             "process": os.getpid(),
         }
         note(given.scratch, event="start", **here)
-        status = run(arguments, lock)
+        status = run(arguments, [lock, *lease.locks], lease.variables)
         note(given.scratch, event="end", status=status, **here)
     return status
 

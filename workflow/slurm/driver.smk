@@ -12,6 +12,8 @@ import tempfile
 
 from snakemake.exceptions import WorkflowError
 
+from geosd.gpu_leases import cards_of_machine
+
 
 def check_prerequisites():
     """Before the first job: what the jobs that ask for GPUs need, unless it is there already.
@@ -43,6 +45,19 @@ def check_prerequisites():
         )
 
 
+def bound_gpus_of_this_machine():
+    """Start no more jobs than there are GPUs for: each takes its own, and waits for them (launch.py).
+
+    The bound is the scheduler's, which looks at the sum. One of `--resources` would cut a job's
+    request down to itself; what is too much for the machine is said by name, before the first job.
+    """
+    bounds = workflow.scheduler.global_resources
+    asked = max((job.resources.get("gpu", 0) for job in workflow.dag.needrun_jobs()), default=0)
+    if workflow.local_exec and asked and "gpu" not in bounds:
+        bounds["gpu"] = max(asked, len(cards_of_machine(os.environ)))
+        workflow.scheduler.resources["gpu"] = bounds["gpu"]
+
+
 onstart:
     # Its limit of submissions a second, 100, makes Snakemake 9.27 look at the ready jobs again a
     # second after each look. Every job that ends adds a look, and none goes away while jobs are
@@ -52,6 +67,7 @@ onstart:
     shell("python workflow/slurm/orphaned_jobs.py")
     keep_configuration()
     check_prerequisites()
+    bound_gpus_of_this_machine()
     # By it `make stop` knows jobs that outlive this process.
     os.environ |= {"GEOSD_DRIVER": str(os.getpid())}
     # On this machine programs are forked with torch loaded (geosd.cli.forkserver): its servers lie

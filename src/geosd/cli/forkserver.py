@@ -80,9 +80,14 @@ def run_forked(name: str, entry: str) -> None:
 
 
 def _forks() -> bool:
-    """Whether a fork can do the work: on Linux, and not on a GPU, which allows no forks."""
+    """Whether a fork can do the work: on Linux, and not on a GPU, which allows no forks.
+
+    Nor for a job that has leased a GPU: the server would have its lease, and outlive it.
+    """
+    from geosd.gpu_leases import LEASE  # imports that a program without a server need not wait for
+
     gpu = any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/kfd"))
-    return sys.platform == "linux" and not gpu
+    return sys.platform == "linux" and not gpu and LEASE not in os.environ
 
 
 def _connected(folder: Path) -> Connection:
