@@ -45,8 +45,8 @@ miniature: .venv/installed  ## run all studies of the miniature; some hours on t
 	@set -e; for study in $(MINIATURE); do echo "== $$study"; $(again) run STUDY=$$study; done
 	@$(again) figures STUDY=miniature_all
 
-plan: .venv/installed  ## print a study's jobs and cost; ALL=1 lists each job, and why
-	@$(GEOSD) plan --study $(STUDY) $(if $(ALL),--all)
+plan: .venv/installed  ## print a study's jobs and cost (GPU=a100, 4090, ...); ALL=1 lists each job, and why
+	@$(GEOSD) plan --study $(STUDY) $(if $(GPU),--gpu $(GPU)) $(if $(ALL),--all)
 
 doctor: $(BIN)/python  ## check that this machine and its cluster can run a study
 	@$(GEOSD) doctor --study $(STUDY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -140,6 +141,22 @@ def test_too_few_gpus_are_named(machine, capsys, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     subjects, printed = printed_when_refused(machine, capsys)
     assert subjects == ["GPUs"] and "asks for 3" in printed
+
+
+def test_a_gpu_that_is_too_small_is_named_with_the_jobs_that_do_not_fit_it(
+    machine, capsys, monkeypatch, tmp_path
+):
+    program = tmp_path / "bin/nvidia-smi"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nfor i in 0 1 2 3 4 5; do echo $i, 81559; done\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    subjects, printed = printed_when_refused(machine, capsys, study="paper_pilot")
+    assert subjects == ["memory of the GPUs"] and "docs/gpu.md" in printed
+    assert "86 GB are too few for qwen3-8b/trainer (96 GB), qwen3-8b/worker" in printed
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5")
+    machine.run(study="paper_pilot_80gb")  # the same runs, placed otherwise
+    assert "ok       memory of the GPUs: 86 GB" in capsys.readouterr().out
 
 
 def test_a_full_disk_is_named(machine, capsys):

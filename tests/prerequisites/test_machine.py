@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import re
 import threading
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from geosd.prerequisites.checks import (
     check_cache,
     check_checkpoint,
     check_disk,
+    check_gpu_memory,
+    check_local_gpus,
     check_raw_files,
     hub_answers,
 )
@@ -111,3 +114,32 @@ def test_nothing_is_requested_offline(hub):
 def test_a_closed_port_gives_no_answer(hub):
     hub.server_close()
     assert not hub_answers(hub.url, offline=False, timeout_s=1)
+
+
+@pytest.mark.parametrize(
+    ("visible", "on_login_node", "pages"),
+    [
+        (0, False, ["docs/quickstart.md", "docs/cluster.md"]),
+        (1, False, ["studies for one GPU: docs/gpu.md", "docs/cluster.md"]),
+        (2, False, ["for a server: docs/gpu.md", "docs/cluster.md"]),
+        (0, True, ["--profile slurm", "docs/cluster.md"]),
+    ],
+)
+def test_the_hint_for_too_few_gpus_leads_to_the_page_of_the_machine(
+    root, visible, on_login_node, pages
+):
+    check = check_local_gpus(3, visible, on_login_node)
+    assert check.state == "missing" and f"shows {visible}" in check.found
+    assert all(page in check.cure for page in pages)
+    assert all((root / page).exists() for page in re.findall(r"docs/\w+\.md", check.cure))
+    assert ("gpu.md" in check.cure) == (visible > 0)
+    assert check_local_gpus(3, 3, on_login_node).state == "ok"
+
+
+def test_the_memory_of_the_smallest_gpu_is_held_to_each_job():
+    parts = {"a/train": 96e9, "a/pool": 20e9}
+    check = check_gpu_memory(parts, int(86e9))
+    assert check.state == "missing" and "a/train (96 GB)" in check.found
+    assert "a/pool" not in check.found
+    assert check_gpu_memory(parts, int(96e9)).state == "ok"
+    assert check_gpu_memory(parts, None).state == "unknown"

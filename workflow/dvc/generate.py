@@ -201,7 +201,7 @@ def profile_of(study: Study | Family, given: str | None) -> str:
         return given or written[1]
     if isinstance(study, Family):
         return "local"
-    gpus = any(study.params.resources_of(model).job("train").gpus for model in study.models)
+    gpus = any(study.resources_of(model).job("train").gpus for model in study.models)
     return "slurm" if gpus else "local"
 
 

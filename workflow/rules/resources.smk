@@ -24,7 +24,7 @@ def requested(rule, amount, factor=1):
     """
 
     def of_attempt(wildcards, attempt):
-        job = PARAMS.resources_of(wildcards.model).job(rule)
+        job = STUDY.resources_of(wildcards.model).job(rule)
         value, limits = getattr(job, amount), {"minutes": SITE["max_minutes"]}
         retry = min(3, max(0, attempt - job.pieces(SITE["max_minutes"])))
         if factor > 1 and retry:
@@ -74,7 +74,7 @@ def share_of_cores(rule):
 def gpu_model(rule):
     """Resource function: the site's type of GPU, where a rule's job requests a GPU."""
     return lambda wildcards, attempt=1: (
-        SITE["gpu_model"] if PARAMS.resources_of(wildcards.model).job(rule).gpus else None
+        SITE["gpu_model"] if STUDY.resources_of(wildcards.model).job(rule).gpus else None
     )
 
 
@@ -82,7 +82,7 @@ def on_one_node(resource):
     """Resource function: a resource of trainings on one node, which others do not have."""
     return lambda wildcards, attempt: (
         resource(wildcards, attempt)
-        if PARAMS.resources_of(wildcards.model).train.nodes == 1
+        if STUDY.resources_of(wildcards.model).train.nodes == 1
         else None
     )
 
@@ -90,13 +90,13 @@ def on_one_node(resource):
 def on_several_nodes(resource):
     """Resource function: a resource of trainings on several nodes, which others do not have."""
     return lambda wildcards: (
-        resource(wildcards) if PARAMS.resources_of(wildcards.model).train.nodes > 1 else None
+        resource(wildcards) if STUDY.resources_of(wildcards.model).train.nodes > 1 else None
     )
 
 
 def gpus_of_each_node(wildcards):
     """Resource function: the GPUs of each node of a training, as SLURM's --gres has them."""
-    model, gpus = gpu_model("train")(wildcards), PARAMS.resources_of(wildcards.model).train
+    model, gpus = gpu_model("train")(wildcards), STUDY.resources_of(wildcards.model).train
     return ":".join(["gpu", *([model] if model else []), str(gpus.gpus_per_node)])
 
 

@@ -98,7 +98,7 @@ def hand_on_planned_jobs():
     geosd.cli.snakemake_runs.PlannedJob has it.
     """
     file = os.environ.get("GEOSD_PLANNED_JOBS")
-    on_gpus = any(PARAMS.resources_of(model).job("train").gpus for model in STUDY.models)
+    on_gpus = any(STUDY.resources_of(model).job("train").gpus for model in STUDY.models)
     if not (workflow.dryrun and workflow.dag is not None and (file or on_gpus)):
         return
     jobs = [*workflow.dag.needrun_jobs(exclude_finished=False)]

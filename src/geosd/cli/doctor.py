@@ -15,17 +15,17 @@ from typing import Literal
 
 from geosd.cli.cut_off_experiment import name_remnant
 from geosd.cli.extras import required_packages
-from geosd.cli.plan import slurm_requests, study_peaks
+from geosd.cli.plan import model_workload, needs_of_gpus, slurm_requests, study_peaks
 from geosd.cli.study_inputs import check_inputs
 from geosd.config import Study, load, resolve, settings
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.assumptions import DEFAULTS
 from geosd.files import bytes_below, write_text
+from geosd.gpu_leases import cards_of_machine, smallest_memory
 from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites import checks, slurm
 from geosd.prerequisites.checks import Check, hub_answers, missing, report
 from geosd.prerequisites.folder_name import check_folder
-from geosd.prerequisites.node_report import visible_gpus
 from geosd.problems.dataset_download import cached_file, load_catalogue
 
 
@@ -73,9 +73,12 @@ def main(
         found += _disk(resolved, known)
     if executor == "local":
         if most:
-            no_slurm = Check("SLURM", "unknown", "none is installed here", "docs/cluster.md")
-            found += [] if shutil.which("sinfo") else [no_slurm]
-            found.append(checks.check_local_gpus(most, visible_gpus(os.environ)))
+            here = len(cards_of_machine(os.environ))
+            if not shutil.which("sinfo"):
+                words = "none is installed here; jobs run on this machine, on GPUs of their own"
+                found.append(Check("SLURM", "unknown", words, "docs/gpu.md"))
+            found.append(checks.check_local_gpus(most, here, bool(shutil.which("sinfo"))))
+            found += [_gpu_memory(resolved, models or resolved.models)] if here else []
     else:
         found += slurm.check_fits(requests, known, site)
         found += _slurm(requests, known, site) if probe else []
@@ -155,6 +158,17 @@ def _disk(study: Study, site: slurm.Site) -> Iterator[Check]:
     written = bytes_below(map(Path, RunFolders(study).shared()))
     folder = Path(RESULTS) if Path(RESULTS).exists() else Path.cwd()
     yield checks.check_disk(folder.resolve(), shutil.disk_usage(folder).free, planned, written)
+
+
+def _gpu_memory(study: Study, models: Sequence[str]) -> Check:
+    """The memory of this machine's GPUs against what the plan says that the jobs need."""
+    works = {model: model_workload(study, model, DEFAULTS) for model in models}
+    parts = {
+        f"{model}/{need.part}": need.bytes
+        for model, needs in needs_of_gpus(study, works, DEFAULTS).items()
+        for need in needs
+    }
+    return checks.check_gpu_memory(parts, smallest_memory(os.environ))
 
 
 def _slurm(

@@ -27,6 +27,7 @@ from geosd.config.kept_weights import kept_for
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs import hours, memory_and_disk
 from geosd.costs.assumptions import DEFAULTS, Assumptions
+from geosd.costs.fitting import EngineShare, GpuNeed, gpu_needs
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
 from geosd.costs.workload import (
     GpuRequest,
@@ -146,11 +147,25 @@ def _of_study(
         calendar.append(row)
     return [
         *parts,
+        plan_tables.fitting_table(needs_of_gpus(study, works, assumed), assumed),
         plan_tables.calendar_table(calendar),
         _partitions(study, site),
         plan_tables.peak_table(calendar[0].peak),
         plan_tables.assumption_table(assumed),
     ]
+
+
+def needs_of_gpus(
+    study: Study, works: Mapping[str, ModelWorkload], assumed: Assumptions
+) -> dict[str, list[GpuNeed]]:
+    """What the GPUs of each published model's jobs must have."""
+    needs = {}
+    for model, work in works.items():
+        if model in published_architectures():
+            rollout = study.section("rollout", model)
+            share = EngineShare(rollout["memory"], rollout["tensor_parallel"])
+            needs[model] = gpu_needs(work, share, assumed)
+    return needs
 
 
 def _times_elsewhere(study: Study, rows: Sequence[hours.PlanRow]) -> str:
@@ -181,7 +196,7 @@ def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int,
     """The minutes of a job, and how often it may be submitted to go on: (model, rule) -> both."""
     limits = {}
     for of in product(study.models, job_counts(study)):
-        job = study.params.resources_of(of[0]).job(of[1])
+        job = study.resources_of(of[0]).job(of[1])
         limits[of] = min(job.minutes, longest), job.pieces(longest)
     return limits
 
@@ -195,7 +210,7 @@ def slurm_requests(
     """
     requests: dict[slurm.Request, list[str]] = {}
     for model, rule in product(models, job_counts(study)):
-        job = study.params.resources_of(model).job(rule)
+        job = study.resources_of(model).job(rule)
         nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
         minutes = min(job.minutes, max_minutes)
         request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
@@ -296,7 +311,7 @@ def model_workload(
     stopped = [study.early_stops[name] for name in runs if name in study.early_stops]
     whole = [name for name in runs if name not in study.early_stops]
     files = [1 + len(trainings[name]["snapshots"]) + stopped.count(name) for name in whole]
-    resources = study.params.resources_of(model)
+    resources = study.resources_of(model)
     jobs = {rule: resources.job(rule) for rule in (*counts, "train")}
     return ModelWorkload(
         model=model,

@@ -94,7 +94,8 @@ def _values(study: Study) -> Iterator[Clash]:
     yield from _own_entries(study)
     yield from _hidden_keys(study)
     for model in study.models:
-        wrong = [*_sections(study, model), *_base(study, model)]
+        wrong = [*_jobs(study, model)]
+        wrong = wrong or [*_sections(study, model), *_base(study, model)]
         yield from wrong or _trainings(study, model)
 
 
@@ -196,9 +197,20 @@ def _counts(data: Mapping[str, Any]) -> Iterator[Clash]:
         yield ("data", "test_per_benchmark"), f"{message} benchmark of {name}; null takes all."
 
 
+def _jobs(study: Study, model: str) -> Iterator[Clash]:
+    """What the study's own requests of jobs make of those of a model."""
+    try:
+        study.resources_of(model)
+    except ValidationError as error:
+        for one in error.errors():
+            reason = one["msg"].removeprefix("Value error, ").replace("Input", "input", 1)
+            place = ("resources", model, *(str(key) for key in one["loc"]))
+            yield place, f"{reason}, over what {model} asks for in `resources`."
+
+
 def _devices(study: Study, model: str) -> Iterator[Clash]:
     """More devices for each matrix than a job that samples has GPUs."""
-    rollout, resources = study.section("rollout", model), study.params.resources_of(model)
+    rollout, resources = study.section("rollout", model), study.resources_of(model)
     if rollout["engine"] != "vllm":
         return
     gpus = {rule: getattr(resources, rule).gpus for rule in SAMPLING_RULES}
@@ -254,7 +266,7 @@ def _pretraining(recipe: Mapping[str, Any], model: str) -> Iterator[Clash]:
 def _trainings(study: Study, model: str) -> Iterator[Clash]:
     """Clashes of what a model is trained with, variant by variant."""
     size = model_size(model, study.section("base", model))
-    resources = study.params.resources_of(model).train
+    resources = study.resources_of(model).train
     data = study.section("data", model)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
     usual = given_values(study.params.protocol.training)

@@ -46,7 +46,7 @@ def threads_of(rule: str, study: Study, model: str, cores: int | None) -> int:
     Jobs that are done count, so that a job has the same threads whatever else is left to do. Cores
     are the machine's; None is a cluster, where each job has a node's cores to itself.
     """
-    most = study.params.resources_of(model).job(rule).threads
+    most = study.resources_of(model).job(rule).threads
     if cores is None or most == 1:
         return most
     counts = job_counts(study)

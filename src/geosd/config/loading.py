@@ -97,6 +97,7 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
     for key, kind, allowed in (
         ("models", "model", params.models),
         ("methods", "variant", params.variants),
+        ("resources", "model", params.models),
         ("variants", "variant", params.variants),
         ("grid", "variant", params.variants),
         ("outputs", "table, figure or ledger", OUTPUTS),

@@ -23,7 +23,7 @@ from geosd.config.grids import Grid, grid_candidates, grids_of_variants
 from geosd.config.overlays import is_family, merge, overlay_of
 from geosd.config.pictures import refuse_pictures
 from geosd.config.protocol_schema import Protocol, Training
-from geosd.config.resources_schema import ModelResources
+from geosd.config.resources_schema import ModelResources, StudyResources
 from geosd.config.schema_base import (
     Distinct,
     Extendable,
@@ -127,6 +127,9 @@ class StudySchema(Extendable, Sections):
     """What stays on disk of a finished run: its weights and snapshots, or its log, its samples and
     what is measured alone. `samples` removes weights once every study of this file has made from
     them what it makes; a study that makes more of the run later trains it again."""
+    resources: dict[Name, StudyResources] | None = optional(None)
+    """Model -> what its jobs ask for in this study, over its entry of `resources`: another
+    placement for other GPUs. No result depends on it."""
     variants: dict[Name, StudyVariantSchema | None] | None = optional(None)
     """What this study changes in a variant, such as the learning rates that `make select-rates`
     prints. null takes an inherited entry away; in the place of all entries, all of them."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from geosd.config.overlays import overlay_of
 from geosd.config.schema_base import Extendable, Section, at_most, optional
 
 Gpus = Annotated[int, Field(ge=0, le=64)]
@@ -75,7 +76,7 @@ class TrainingResources(JobResources):
         return self
 
 
-class ModelResources(Extendable):
+class JobsOfModel(Section):
     """The resources of one model's jobs, rule by rule. Not in the paper."""
 
     base: JobResources
@@ -89,3 +90,11 @@ class ModelResources(Extendable):
     def job(self, rule: str) -> JobResources:
         """The resources of one rule's jobs."""
         return getattr(self, "evaluate" if rule == "evaluate_pi_0" else rule)
+
+
+class ModelResources(Extendable, JobsOfModel):
+    """An entry of `resources` in params.yaml: what a model's jobs ask for. Not in the paper."""
+
+
+StudyResources = overlay_of(JobsOfModel)
+"""What a study's jobs of a model ask for in place of what its entry of `resources` says."""

@@ -12,6 +12,7 @@ from geosd.config.errors import ConfigError, raise_if_unknown
 from geosd.config.grids import grid_candidates
 from geosd.config.overlays import merge
 from geosd.config.params_schema import Params, StudySchema
+from geosd.config.resources_schema import ModelResources
 from geosd.config.schema_base import given_values
 from geosd.models.shipped_base_models import is_shipped
 
@@ -109,6 +110,18 @@ class Study:
         if name == "evaluation" and values["coverage"] is None:
             return {**values, "coverage": values["samples"]}
         return values
+
+    def resources_of(self, model: str) -> ModelResources:
+        """What the jobs of a model ask for: its entry of `resources`, and the study over it.
+
+        Raises:
+            ValidationError: The two do not fit together.
+        """
+        entry = self.params.resources_of(model)
+        changes = given_values((self.overlay.resources or {}).get(model))
+        if not changes:
+            return entry
+        return ModelResources.model_validate(merge(given_values(entry), changes))
 
     def training(self, model: str, variant: str) -> dict[str, Any]:
         """The training section resolved for one variant, or for one candidate of a grid."""

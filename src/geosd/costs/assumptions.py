@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-MIB = 2**20
+MIB, GIB = 2**20, 2**30
 
 
 class Gpu(NamedTuple):
@@ -16,10 +16,19 @@ class Gpu(NamedTuple):
 
 
 GPUS = {
-    "h200": Gpu("H200 SXM", 143_771 * MIB, 4.8e12, 989e12),
+    "4090": Gpu("RTX 4090", 24_564 * MIB, 1.008e12, 165.2e12),
+    "a10": Gpu("A10", 23_028 * MIB, 0.6e12, 125e12),
+    "5090": Gpu("RTX 5090", 32_607 * MIB, 1.792e12, 209.5e12),
+    "a100-40": Gpu("A100 SXM 40 GB", 40_960 * MIB, 1.555e12, 312e12),
+    "l40s": Gpu("L40S", 46_068 * MIB, 0.864e12, 362e12),
+    "a6000": Gpu("RTX A6000", 49_140 * MIB, 0.768e12, 154.8e12),
     "h100": Gpu("H100 SXM", 81_559 * MIB, 3.35e12, 989e12),
+    "a100": Gpu("A100 SXM 80 GB", 81_920 * MIB, 2.039e12, 312e12),
+    "h200": Gpu("H200 SXM", 143_771 * MIB, 4.8e12, 989e12),
+    "b200": Gpu("B200 SXM", 183_359 * MIB, 8e12, 2250e12),
 }
-"""The paper ran on H200 (Appendix Hardware)."""
+"""By their makers' data sheets; the paper ran on H200 (Appendix Hardware)."""
+GpuName = Literal["4090", "a10", "5090", "a100-40", "l40s", "a6000", "h100", "a100", "h200", "b200"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,8 @@ class Assumptions:
     """Assumptions on GPU and workload; the paper gives none of it but the GPU.
 
     Attributes:
+        gpu_gb: Memory of the GPU in GB as its maker counts them (of 2^30 bytes); default: the data
+            sheet's.
         mfu: Share of the GPU's operations that passes over whole sequences get.
         bandwidth_share: Share of the GPU's bandwidth that decoding gets.
         usable: Share of the GPU's memory that is planned with; the rest is for the allocator.
@@ -35,7 +46,8 @@ class Assumptions:
         concurrent: Sequences that are decoded side by side at most, if the KV cache holds them.
     """
 
-    gpu: Literal["h200", "h100"] = "h200"
+    gpu: GpuName = "h200"
+    gpu_gb: float | None = None
     mfu: float = 0.4
     bandwidth_share: float = 0.7
     usable: float = 0.9
@@ -49,6 +61,7 @@ class Assumptions:
         counts = ("prompt", "concurrent")
         wrong = [name for name in shares if not 0 < getattr(self, name) <= 1]
         wrong += [name for name in counts if getattr(self, name) < 1]
+        wrong += ["gpu_gb"] if self.gpu_gb is not None and self.gpu_gb < 1 else []
         if wrong:
             raise ValueError(
                 f"{wrong[0]} is {getattr(self, wrong[0])}; a share is above 0 and at most 1, a"
@@ -58,7 +71,11 @@ class Assumptions:
     @property
     def device(self) -> Gpu:
         """The data sheet of the assumed GPU."""
-        return GPUS[self.gpu]
+        sheet = GPUS[self.gpu]
+        if self.gpu_gb is None:
+            return sheet
+        label = f"{sheet.label} with {self.gpu_gb:g} GB"
+        return sheet._replace(label=label, memory=self.gpu_gb * GIB)
 
     @property
     def flops(self) -> float:

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-TB = 1e12
+GB, TB = 1e9, 1e12
 TIMEOUT_S = 10.0
 SHOWN = 5
 """Packages that a line names; it counts the others."""
@@ -214,8 +214,35 @@ def hub_answers(endpoint: str, offline: bool, timeout_s: float = TIMEOUT_S) -> b
         return False
 
 
-def check_local_gpus(requested: int, visible: int) -> Check:
-    """Compare the GPUs that a process may use here with those of the study's largest job."""
+def check_local_gpus(requested: int, visible: int, on_login_node: bool) -> Check:
+    """Compare the GPUs that jobs may use here with those of the study's largest job.
+
+    The hint leads to the page of this machine: a laptop, one GPU, a server of several, or the login
+    node of a cluster, where SLURM answers.
+    """
     found = f"this machine shows {visible}; the largest job asks for {requested}"
-    cure = "run the study on a cluster, `snakemake --profile slurm`: docs/cluster.md"
+    if on_login_node:
+        cure = "this cluster's nodes have them: `snakemake --profile slurm`, docs/cluster.md"
+    elif visible == 0:
+        cure = "studies without a GPU: docs/quickstart.md; on a cluster: docs/cluster.md"
+    elif visible == 1:
+        cure = "studies for one GPU: docs/gpu.md; on a cluster: docs/cluster.md"
+    else:
+        cure = "studies and placements for a server: docs/gpu.md; on a cluster: docs/cluster.md"
     return Check.of("GPUs", visible >= requested, found, cure)
+
+
+def check_gpu_memory(parts: Mapping[str, float], smallest: int | None) -> Check:
+    """Compare the memory of this machine's smallest GPU with what the plan says that jobs need.
+
+    `parts` are bytes by job; `smallest` is None where nvidia-smi does not say.
+    """
+    if smallest is None:
+        cure = "`geosd plan --study NAME --gpu-gb N` says whether the jobs fit N GB"
+        return Check("memory of the GPUs", "unknown", "nvidia-smi does not say", cure)
+    large = [f"{part} ({need / GB:.0f} GB)" for part, need in parts.items() if need > smallest]
+    found = f"{smallest / GB:.0f} GB"
+    if large:
+        found += f" are too few for {', '.join(large)}"
+    cure = "studies and placements for smaller GPUs: docs/gpu.md"
+    return Check.of("memory of the GPUs", not large, found, cure)

@@ -5,12 +5,14 @@ from textwrap import fill
 from typing import NamedTuple
 
 from geosd.costs.assumptions import Assumptions
+from geosd.costs.fitting import GpuNeed, parts_too_large, smallest_gpu
 from geosd.costs.hours import HOUR, PlanRow, WeightSync, likely_hours
 from geosd.costs.memory_and_disk import GB, MemoryPart, total_bytes
 from geosd.reporting.tables import MISSING, markdown_table
 
 ASSUMPTION_LABELS = {
     "gpu": "the GPU: {memory:.0f} GB, {bandwidth:g} TB/s, {flops:g} TFLOP/s dense bf16",
+    "gpu_gb": "its memory in GB of 2^30 bytes, in place of the data sheet's",
     "mfu": "share of its FLOP/s that passes over sequences get",
     "bandwidth_share": "share of its bandwidth that decoding gets",
     "usable": "share of its memory that is planned with",
@@ -30,6 +32,8 @@ def assumption_table(assumed: Assumptions) -> str:
     }
     rows = [["Assumed", "", ""]]
     for name, label in ASSUMPTION_LABELS.items():
+        if getattr(assumed, name) is None:
+            continue
         rows.append([name, str(getattr(assumed, name)), label.format(**sheet)])
     return markdown_table(rows, left=3)
 
@@ -91,7 +95,7 @@ def rule_table(
     nothing = [""] * 6
     lines.append(["others", str(sum(others.values())), *nothing, ""])
     total = sum(hours_by_rule.values(), start=0.0)
-    lines.append(["all", f"{sum(jobs.values()):,}", *nothing, f"{total:,.0f}"])
+    lines.append(["all", f"{sum(jobs.values()):,}", *nothing, _gpu_hours(total)])
     table = markdown_table(_without_empty_columns(lines))
     if not others:
         return table
@@ -117,8 +121,13 @@ def _rule_line(
         _each(_hours(row.measured) for row in rows),
         _each(time_words(60 * minutes) for minutes, _ in asked),
         _each(str(times) for _, times in asked),
-        f"{gpu_hours:,.0f}" if gpu_hours else MISSING,
+        _gpu_hours(gpu_hours) if gpu_hours else MISSING,
     ]
+
+
+def _gpu_hours(hours: float) -> str:
+    """GPU-hours, below ten with a decimal."""
+    return f"{hours:.1f}" if 0 < hours < 9.95 else f"{hours:,.0f}"
 
 
 def _without_empty_columns(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:
@@ -178,6 +187,32 @@ def peak_table(parts: Sequence[MemoryPart]) -> str:
     entries += [(name, f"{size / 1e12:.2f}", how) for name, size, how in parts]
     entries.append(("together", f"{total_bytes(parts) / 1e12:.2f}", ""))
     return _sum_table(entries)
+
+
+def fitting_table(needs: Mapping[str, Sequence[GpuNeed]], assumed: Assumptions) -> str:
+    """The plan's table of whether each job fits the assumed GPU, and of the smallest that holds it.
+
+    What differs between models stands in their order, with slashes between.
+    """
+    name = assumed.gpu if assumed.gpu_gb is None else f"{assumed.gpu_gb:g} GB"
+    device = assumed.device.memory
+    rows = [["a GPU of", "must have, GB", f"{name} has {device / GB:.0f}", "smallest that fits"]]
+    by_part: dict[str, list[GpuNeed]] = {}
+    for of_model in needs.values():
+        for need in of_model:
+            by_part.setdefault(need.part, []).append(need)
+    for part, each in by_part.items():
+        sizes = _each(f"{need.bytes / GB:.0f}" for need in each)
+        verdict = _each("fits" if need.bytes <= device else "TOO SMALL" for need in each)
+        rows.append([part, sizes, verdict, _each(smallest_gpu(n.bytes) or "none" for n in each)])
+    table = markdown_table(rows)
+    if not parts_too_large(needs, assumed):
+        return table
+    hint = (
+        f"Hint: not every job fits a GPU of {device / GB:.0f} GB; docs/gpu.md has placements for"
+        " smaller GPUs, `resources` of params.yaml takes them."
+    )
+    return f"{table}\n\n{fill(hint, 80)}"
 
 
 def gpu_memory_table(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
