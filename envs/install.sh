@@ -4,7 +4,7 @@
 #   envs/install.sh          what running and testing need
 #   envs/install.sh test     the same, also over envs/gpu.txt
 #   envs/install.sh smollm2  also the weights of study smollm2, 93 MB
-#   envs/install.sh lora     also peft, for training.lora
+#   envs/install.sh lora     also peft, for training.lora; over envs/gpu.txt where that is installed
 #   envs/install.sh gpu      envs/gpu.txt instead, with vLLM: login and GPU nodes of a cluster
 #
 # PYTHON names the interpreter; PIP_ARGS is handed to pip, for example another index.
@@ -40,6 +40,12 @@ if ! .venv/bin/python -c '' 2>/dev/null; then
 fi
 
 pip=(.venv/bin/python -m pip install --disable-pip-version-check)
+
+if [ "$extra" = lora ] && [ -e .venv/installed-gpu ]; then
+  say "peft, beside envs/gpu.txt"
+  "${pip[@]}" ${PIP_ARGS:-} --no-deps --require-hashes --requirement envs/lora.txt
+  exit
+fi
 
 if [ "$extra" = gpu ]; then
   # --no-deps: the lock is whole, and pip has nothing to choose. setuptools, which builds, is in it.

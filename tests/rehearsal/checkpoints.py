@@ -30,10 +30,13 @@ STEPS, LEARNING_RATE = 100, 2e-2
 
 
 def documents(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, problems: list[Problem]
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    problems: list[Problem],
+    thinking: bool = True,
 ) -> list[tuple[list[int], list[int]]]:
     """Prompt and response of each problem, once with its answer and once with another problem's."""
-    recipe = {"source": "dapo-math", "thinking": True}
+    recipe = {"source": "dapo-math", "thinking": thinking}
     encoding = encoding_of(recipe, tokenizer, model.generation_config)
     closing = "</think>" * encoding.opens_thought  # an answer inside a thought is none
     answers = [problem.answer for problem in problems]

@@ -113,6 +113,26 @@ def test_what_make_run_installs_follows_from_the_models_of_the_study(
     assert capsys.readouterr().out.split() == needed
 
 
+@pytest.mark.parametrize(
+    ("study", "cards", "needed"),
+    [
+        ("one_gpu", "0", ["gpu"]),
+        ("one_gpu_24gb", "0", ["gpu", "lora"]),
+        ("one_gpu", "", []),  # vLLM's several GB serve no laptop
+        ("quick", "0", []),
+    ],
+)
+def test_vllm_is_installed_where_a_study_samples_by_it_and_a_gpu_is_there(
+    root, monkeypatch, capsys, study, cards, needed
+):
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", cards)
+    extras.main(study)
+    assert capsys.readouterr().out.split() == needed
+    rules = (root / "Makefile").read_text() + (root / "dev.mk").read_text()
+    assert all(f".venv/installed-{name}" in rules for name in needed)
+
+
 @pytest.mark.parametrize("given", ["", "/a b:/c;d", "$(touch pwned)'\""])
 def test_a_path_of_python_with_any_character_reaches_snakemake_whole(
     stand_in, tmp_path, monkeypatch, given

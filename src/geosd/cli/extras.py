@@ -1,6 +1,7 @@
 """Print the extras of geosd that a study needs: what `make run` installs before it."""
 
 import importlib.metadata
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -8,13 +9,19 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from geosd.config import Family, Study, load, resolve_entry
+from geosd.gpu_leases import cards_of_machine
 from geosd.prerequisites.checks import locked_versions
 
 
 def main(study: str, locks: Path = Path("envs")) -> None:
-    """Print the extras of geosd that a study needs, each with a lock of its own."""
+    """Print what a study needs that others do not, each with a lock of its own: extras of geosd.
+
+    `gpu`, the lock with vLLM, comes first, and only where there is a GPU: it is several GB.
+    """
     resolved = resolve_entry(load("params.yaml"), study)
     studies = resolved.studies.values() if isinstance(resolved, Family) else [resolved]
+    if any(map(_samples_with_vllm, studies)) and cards_of_machine(os.environ):
+        print("gpu")
     carriers: set[str] = set()
     for one in studies:
         carriers |= _carriers(one)
@@ -22,6 +29,10 @@ def main(study: str, locks: Path = Path("envs")) -> None:
         lock = locks / f"{extra}.txt"
         if lock.exists() and carriers & locked_versions(lock).keys():
             print(extra)
+
+
+def _samples_with_vllm(study: Study) -> bool:
+    return any(study.section("rollout", model)["engine"] == "vllm" for model in study.models)
 
 
 def _carriers(study: Study) -> set[str]:
