@@ -300,9 +300,9 @@ def _make_shared(folder: Path) -> None:
     except FileExistsError:
         if folder.is_symlink() or not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(
-                f"{folder}, where this machine's GPUs are leased, is a link or closed to you."
-                f"\nHint: its owner can run `chmod 1777 {folder}`; or name another one, the same for"
-                f" all: export {FOLDER}=/a/folder."
+                f"{folder}, where this machine's GPUs are leased, is a link or closed to you.\n"
+                f"Hint: its owner can run `chmod 1777 {folder}`; or name another folder, the same"
+                f" for all: export {FOLDER}=/a/folder."
             ) from None
         return
     folder.chmod(0o1777)

@@ -78,11 +78,11 @@ PROBLEMS = [
 ]
 
 
-def run(seed=0, problems=PROBLEMS, sampler=None, grade=GRADER, coverage=4):
+def run(seed=0, problems=PROBLEMS, sampler=None, grade=GRADER, coverage=4, allocation=None):
     with TemporaryDirectory() as scratch:
         kept = KeptSamples(Path(scratch), "a job")
         graded = GradedSampler(sampler or Dice(), ENCODING, grade, kept)
-        return evaluate(graded, problems, 4, coverage, DECODING, seed)
+        return evaluate(graded, problems, 4, coverage, DECODING, seed, allocation)
 
 
 def test_a_sample_in_a_thought_that_the_prompt_opened_is_judged_as_one(monkeypatch):
@@ -104,6 +104,16 @@ def test_further_samples_of_ood_problems_leave_the_first_ones_as_they_were():
     further = [row for row in rows if row.sample >= 4]
     assert [(r.problem_id, r.sample) for r in further] == [("p2", 4), ("p2", 5)]
     assert [r.sample for r in rows if r.problem_id == "p2"] == list(range(6))
+
+
+def test_a_benchmark_with_a_number_of_its_own_has_so_many_samples_and_the_others_theirs():
+    rows = run(coverage=6, allocation={"long": 3})
+    assert [r.sample for r in rows if r.problem_id == "p2"] == list(range(3))
+    assert [row for row in rows if row.benchmark == "id"] == [
+        row for row in run(coverage=6) if row.benchmark == "id"
+    ]
+    more = run(allocation={"id": 9})
+    assert [r.sample for r in more if r.problem_id == "p1"] == list(range(9))
 
 
 def test_the_students_prompt_has_no_solution_and_each_benchmark_has_its_seed():

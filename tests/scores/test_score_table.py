@@ -183,3 +183,28 @@ def test_a_file_that_lacks_samples_of_another_run_is_named():
     half = Counter((s.benchmark, s.problem_id) for s in SAMPLES[:10])
     with pytest.raises(DamagedFileError, match="^b: lacks 10 samples .* the first 2 of l1 of long"):
         check_same_problems({Path("a"): whole, Path("b"): half})
+
+
+def test_benchmarks_of_unequal_samples_have_a_mean_and_no_pass_at_k_that_one_lacks():
+    def samples(benchmark, right, of):
+        return [
+            Sample(
+                benchmark,
+                f"{benchmark}1",
+                i,
+                "",
+                5,
+                "1",
+                i < right,
+                "stop",
+                "correct" if i < right else "wrong answer",
+            )
+            for i in range(of)
+        ]
+
+    table = scores.score_run([*samples("aime24", 1, 8), *samples("math500", 2, 4)], [1, 2, 8])
+    found = table.set_index(["benchmark", "metric", "k"])["value"]
+    assert found["ood_avg", "avg@k", 4] == (100 / 8 + 50) / 2
+    assert found["aime24", "avg@k", 8] == 100 / 8 and found["aime24", "pass@k", 8] == 100
+    assert ("math500", "pass@k", 8) not in found.index
+    assert ("ood_avg", "pass@k", 8) not in found.index and ("ood_avg", "pass@k", 2) in found.index

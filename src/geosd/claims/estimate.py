@@ -6,7 +6,7 @@ replicate) is.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,15 @@ from geosd.claims.claim import Comparison, Quantity
 from geosd.claims.evidence import ONE_RATE, Evidence, MissingDataError
 from geosd.scores.score_table import OOD_AVERAGE
 from geosd.scores.statistics import ContrastResult, Group, base_model_values, contrast
+
+Level = Callable[[float], float]
+"""The level at which a test is made, of the whole level that it may have."""
+
+
+def whole(alpha: float) -> float:
+    """The whole level: that of a study which is judged once."""
+    return alpha
+
 
 Terms = Sequence[tuple[float, Quantity, pd.Series]]
 
@@ -49,12 +58,13 @@ class Estimate:
         """Independent values: runs, problems, pretraining replicates, or base models."""
         return min(group.n for group in self.groups)
 
-    def within(self, alpha: float) -> ContrastResult:
+    def within(self, alpha: float, level: Level = whole) -> ContrastResult:
         """The value with its interval at confidence 1 - alpha, whichever candidate was chosen.
 
-        Its ends are NaN with one unit or no spread.
+        `level` is what a stage of several may spend of that. Its ends are NaN with one unit or no
+        spread.
         """
-        return contrast(self.groups, confidence=1 - alpha / self.candidates)
+        return contrast(self.groups, confidence=1 - level(alpha / self.candidates))
 
 
 def estimate(comparison: Comparison, evidence: Evidence, models: Sequence[str]) -> Estimate:

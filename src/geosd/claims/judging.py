@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from geosd.claims.claim import Claim
-from geosd.claims.estimate import Estimate, estimate
+from geosd.claims.estimate import Estimate, Level, estimate, whole
 from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
 from geosd.claims.finding import ALL_MODELS, COSTS, NO_STUDY, WORDS, Finding
 
@@ -28,6 +28,7 @@ class JudgedClaim:
     model: str
     estimates: Sequence[Estimate]
     note: str = ""
+    level: Level = whole
 
     def finding(self, alpha: float = ALPHA) -> Finding:
         """The finding whose intervals, of all comparisons together, have confidence 1 - alpha.
@@ -41,7 +42,7 @@ class JudgedClaim:
 
     def _of_comparison(self, one: Estimate, alpha: float) -> tuple[Finding, float]:
         """The finding if it rests on one comparison, and how far the claim holds there, in se."""
-        result = one.within(alpha)
+        result = one.within(alpha, self.level)
         start, end = one.comparison.claimed
         known = result.se > 0  # not so where it is NaN
         why = "a single run has no interval" if one.units < 2 else "no variance between runs"
@@ -53,7 +54,7 @@ class JudgedClaim:
             effect=one.effect,
             low=result.low,
             high=result.high,
-            confidence=1 - alpha / one.candidates,
+            confidence=1 - self.level(alpha / one.candidates),
             claimed_from=start,
             claimed_to=end,
             n_a=one.n_a,
@@ -67,21 +68,29 @@ class JudgedClaim:
 
 
 def judge_claims(
-    claims: Sequence[Claim], evidence: Evidence, models: Sequence[str] | None = None
+    claims: Sequence[Claim],
+    evidence: Evidence,
+    models: Sequence[str] | None = None,
+    level: Level = whole,
+    families: int | None = None,
 ) -> list[Finding]:
     """Judge claims on a study: a finding for each claim and model, claims in their order.
 
-    Without `models`, the models are those of the scores, in their order.
+    Without `models`, the models are those of the scores, in their order. `level` is what a stage of
+    several may spend of each row's level. With a number of `families` a primary claim's row of a
+    model has ALPHA over that number, whatever the others' rows say, in place of Holm's level.
     """
     if models is None:
         models = list(evidence.scores["model"].unique())
     findings: list[Finding] = []
     for claim in claims:
-        rows = [_measure(claim, *of, evidence) for of in _models(claim, models, evidence)]
+        rows = [_measure(claim, *of, evidence, level) for of in _models(claim, models, evidence)]
         judged = {i: row for i, row in enumerate(rows) if isinstance(row, JudgedClaim)}
         alphas = dict.fromkeys(judged, ALPHA)
         if claim.primary:
-            alphas |= _holm_levels({i: row for i, row in judged.items() if row.model != ALL_MODELS})
+            of_models = {i: row for i, row in judged.items() if row.model != ALL_MODELS}
+            equal = dict.fromkeys(of_models, ALPHA / families) if families else None
+            alphas |= equal or _holm_levels(of_models)
         findings += [row.finding(alphas[i]) if i in judged else row for i, row in enumerate(rows)]
     return findings
 
@@ -126,7 +135,7 @@ def _models(
 
 
 def _measure(
-    claim: Claim, name: str, models: Sequence[str], evidence: Evidence
+    claim: Claim, name: str, models: Sequence[str], evidence: Evidence, level: Level
 ) -> JudgedClaim | Finding:
     """The estimates of a claim, or the finding where it needs none or is not exercised."""
     try:
@@ -146,7 +155,8 @@ def _measure(
         if any(list(map(str, other)) != list(map(str, comparisons)) for other in others):
             raise MissingDataError("the same runs and benchmarks on all models")
         estimates = [estimate(comparison, evidence, models) for comparison in comparisons]
-        return JudgedClaim(claim, name, estimates, _hardly_moved(estimates, evidence, models))
+        note = _hardly_moved(estimates, evidence, models)
+        return JudgedClaim(claim, name, estimates, note, level)
     except MissingDataError as error:
         return Finding(claim, name, note=f"needs {error}")
 

@@ -12,6 +12,7 @@ from geosd.claims.evidence import Evidence
 from geosd.claims.finding import without_words
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
+from geosd.claims.staged import judge_in_stages
 from geosd.cli.job import Job
 from geosd.costs.update_operations import UpdateSize
 from geosd.provenance.manifest import MANIFEST
@@ -44,12 +45,26 @@ def judge(
 
     Of `tables`, by name, it needs scores, drift and consensus, and reads others that it knows.
     """
+    evidence = evidence_of(tables, settings)
+    stages = settings.get("stages")
+    if stages:
+        findings = judge_in_stages(ledger(), evidence, **stages, models=settings["models"])
+    else:
+        findings = judge_claims(ledger(), evidence, settings["models"])
+    if not settings.get("verdicts", True):
+        findings = without_words(findings)
+    written = write_ledger(findings, study, folder, kind=settings["kind"])
+    return [*written, *save(plot_forest(ledger_frame(findings)), folder, CLAIMS)]
+
+
+def evidence_of(tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any]) -> Evidence:
+    """A study's evidence: its tidy tables, and what its settings say of sweeps, sizes and costs."""
     more: dict[str, Any] = {}
     if costs := settings["costs"]:
         update = UpdateSize(costs["problems"], costs["response_tokens"])
         more["costs"] = computed_costs(update, costs["top_k"], costs["blocks"], costs["subsample"])
     known = {field.name for field in fields(Evidence)}  # no claim reads the training curves
-    evidence = Evidence(
+    return Evidence(
         privilege=settings["privilege"],
         rates_and_steps=settings["plane"],
         rates=settings.get("rates", {}),
@@ -57,8 +72,3 @@ def judge(
         **{name: table for name, table in tables.items() if name in known},
         **more,
     )
-    findings = judge_claims(ledger(), evidence, settings["models"])
-    if not settings.get("verdicts", True):
-        findings = without_words(findings)
-    written = write_ledger(findings, study, folder, kind=settings["kind"])
-    return [*written, *save(plot_forest(ledger_frame(findings)), folder, CLAIMS)]

@@ -52,6 +52,7 @@ def main(
             coverage=settings["coverage"],
             decoding=decoding,
             seed=seed,
+            allocation=settings.get("allocation"),
         )
     print(reason_counts(row.reason for row in rows))
     write_jsonl(out / "samples.jsonl", rows)

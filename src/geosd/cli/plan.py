@@ -38,6 +38,7 @@ from geosd.costs.workload import (
 from geosd.models.architectures import architecture, published_architectures
 from geosd.prerequisites import slurm
 from geosd.prerequisites.checks import missing, report
+from geosd.problems.records import ID
 from geosd.problems.sources import get_data_source
 from geosd.reporting import plan_tables
 from geosd.reporting.plan_tables import CalendarRow
@@ -147,12 +148,25 @@ def _of_study(
         calendar.append(row)
     return [
         *parts,
+        _of_design(study, works, assumed),
         plan_tables.fitting_table(needs_of_gpus(study, works, assumed), assumed),
         plan_tables.calendar_table(calendar),
         _partitions(study, site),
         plan_tables.peak_table(calendar[0].peak),
         plan_tables.assumption_table(assumed),
     ]
+
+
+def _of_design(study: Study, works: Mapping[str, ModelWorkload], assumed: Assumptions) -> str:
+    """Hours and power of a study in stages beside the one that it extends; empty for any other."""
+    stages, extended = study.overlay.stages, study.overlay.extends
+    if stages is None or extended is None or len(study.seeds) != stages.seeds[-1]:
+        return ""
+    from geosd.cli.staged_plan import design_in_stages  # its scipy takes half a second
+
+    whole = resolve(study.params, extended)
+    others = {model: model_workload(whole, model, assumed) for model in whole.models}
+    return design_in_stages(study, works, whole, others, assumed)
 
 
 def needs_of_gpus(
@@ -345,6 +359,8 @@ def _evaluation(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Sampl
     each = data["test_per_benchmark"]
     sizes = get_data_source(data["source"]).benchmark_sizes(data["raw"])
     sizes = BENCHMARKS if sizes is None else sizes
-    ood = sum(sizes.values()) if each is None else each * len(sizes)
-    sequences = data["test_id"] * samples + ood * evaluation["coverage"]
-    return SamplingWorkload(sequences, cap, data["test_id"] + ood, 1)
+    problems = {ID: data["test_id"], **{name: each or size for name, size in sizes.items()}}
+    drawn = dict.fromkeys(sizes, evaluation["coverage"]) | {ID: samples}
+    drawn |= evaluation.get("allocation") or {}
+    sequences = sum(number * drawn[name] for name, number in problems.items())
+    return SamplingWorkload(sequences, cap, sum(problems.values()), 1)

@@ -12,11 +12,13 @@ ADDED_LATER: dict[str, tuple[Any, ...]] = {
     "data.conflict": (None, 1.0),
     "data.date": (None,),
     "data.wording": (None,),
+    "evaluation.allocation": (None,),
     "pool.solutions": ("rollouts",),
     "rollout.precision": ("float32",),
     "training.lora": (None,),
     "training.optimiser.kfac.least_share": (1.0,),
     "training.storage": ("float32",),
+    "study.stages": (None,),
     "study.verdicts": (True,),
 }
 """Section and key -> the values, which mean the same, that results had before there was the key."""

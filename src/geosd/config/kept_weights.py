@@ -80,7 +80,8 @@ def _read_by_alignments(study: Study, folders: RunFolders) -> Iterator[tuple[str
 def kept_for(study: Study) -> dict[str, list[str]]:
     """File of weights of a study's runs -> other studies that keep it, or have yet to read it.
 
-    Results that this study makes too are not waited for.
+    Results that this study makes too are not waited for. A study in stages and one that is judged
+    once are two ways to one verdict, of which one is run: neither waits for the other.
     """
     own = weight_readers(study)
     runs = {run_of(file) for file in own}
@@ -88,6 +89,8 @@ def kept_for(study: Study) -> dict[str, list[str]]:
     for name in study.params.studies:
         other = resolve(study.params, name)
         if name == study.name or not set(other.models) & set(study.models):
+            continue
+        if (other.overlay.stages is None) != (study.overlay.stages is None):
             continue
         keeps = other.overlay.keep == "weights"
         for file, results in weight_readers(other).items():

@@ -25,6 +25,7 @@ from geosd.config.pictures import refuse_pictures
 from geosd.config.protocol_schema import Protocol, Training
 from geosd.config.resources_schema import ModelResources, StudyResources
 from geosd.config.schema_base import (
+    Ascending,
     Distinct,
     Extendable,
     Name,
@@ -97,6 +98,18 @@ class StudyVariantSchema(Section):
         return merge(given_values(self.training), given_values(on_model))
 
 
+class Stages(Section):
+    """Stages of a study's seeds, after each of which its claims are judged. docs/lean.md."""
+
+    seeds: Annotated[
+        list[Annotated[int, Field(ge=2, le=1000)]], Field(min_length=2), Distinct, Ascending
+    ]
+    """Numbers of seeds, ascending; a study of fewer seeds than the last is an earlier stage."""
+    families: Annotated[int, Field(gt=0, le=100)]
+    """Models of the whole design, which share the level of a primary claim; a later stage may leave
+    out those that are decided."""
+
+
 class StudySchema(Extendable, Sections):
     """An entry of `studies` in params.yaml: what is run, and what differs from the protocol."""
 
@@ -123,6 +136,8 @@ class StudySchema(Extendable, Sections):
     base models that the repository ships, in base_models/."""
     outputs: Names
     """Rules of the tables, figures and ledgers that the study ends in."""
+    stages: Stages | None = optional(None)
+    """When claims are judged, with bounds that are fixed in advance; null: once, with all seeds."""
     keep: Literal["weights", "samples"] = optional("weights")
     """What stays on disk of a finished run: its weights and snapshots, or its log, its samples and
     what is measured alone. `samples` removes weights once every study of this file has made from

@@ -285,6 +285,9 @@ class Evaluation(Section):
     coverage: Samples | None
     """Samples for each OOD problem, at least `samples`; null: as many. Pass@k of Figure consensus
     is read off all of them (Robustness: to k = 32), everything else off the first `samples`."""
+    allocation: dict[Name, Samples] | None = optional(None)
+    """Benchmark (`id` or an OOD one) -> samples for each of its problems, in place of `samples` and
+    `coverage`; null: none. docs/lean.md."""
     pass_k: Annotated[
         tuple[Samples, ...], Field(min_length=1), Distinct, Ascending, at_most("samples")
     ]

@@ -156,9 +156,10 @@ def _claims(study: Study, *_: Any) -> Settings:
         **_only(training, "problems", "response_tokens", "top_k"),
         **_only(training["optimiser"]["kfac"], "blocks", "subsample"),
     }
-    verdicts = without_added_later("study", {"verdicts": study.overlay.verdicts})
+    stages = given_values(study.overlay.stages) or None
+    design = {"verdicts": study.overlay.verdicts, "stages": stages}
     return {
-        **verdicts,
+        **without_added_later("study", design),
         "kind": study.overlay.kind,
         "models": models,
         "privilege": sweep_points(study, "privilege"),

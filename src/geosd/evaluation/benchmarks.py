@@ -1,6 +1,6 @@
 """Graded samples of a checkpoint on the benchmarks: the test problems, ID and OOD."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from geosd.problems.records import Problem, Sample, is_out_of_distribution
 from geosd.sampling.graded_sampler import Draw, GradedSampler
@@ -15,6 +15,7 @@ def evaluate(
     coverage: int,
     decoding: SamplingParams,
     seed: int,
+    allocation: Mapping[str, int] | None = None,
 ) -> list[Sample]:
     """Sample a checkpoint on test problems and grade each sample.
 
@@ -30,6 +31,7 @@ def evaluate(
             Those beyond are drawn apart, so the first `samples` are the same with and without them.
         decoding: Temperature, nucleus and cap.
         seed: The run's.
+        allocation: Benchmark -> samples of each of its problems, in place of both numbers.
 
     Returns:
         Rows in the problems' order, the samples of a problem together, numbered from 0. The same
@@ -46,8 +48,10 @@ def evaluate(
         benchmarks.setdefault(problem.benchmark, []).append(problem)
     draws: list[Draw] = []
     for benchmark, members in benchmarks.items():
-        draws.append(Draw(members, range(samples), seed_of(seed, "evaluate", benchmark)))
-        if is_out_of_distribution(benchmark) and coverage > samples:
+        own = (allocation or {}).get(benchmark)
+        numbers = range(samples if own is None else own)
+        draws.append(Draw(members, numbers, seed_of(seed, "evaluate", benchmark)))
+        if own is None and is_out_of_distribution(benchmark) and coverage > samples:
             further = range(samples, coverage)
             draws.append(Draw(members, further, seed_of(seed, "coverage", benchmark)))
     places = {(problem.benchmark, problem.id): place for place, problem in enumerate(problems)}

@@ -47,6 +47,37 @@ class CalendarRow(NamedTuple):
     peak: Sequence[MemoryPart]
 
 
+class DesignRow(NamedTuple):
+    """A design of a study: seeds of a model in the mean, GPU-hours, their share, power by claim."""
+
+    name: str
+    seeds: float
+    gpu_hours: float
+    share: float
+    power: Sequence[float]
+
+
+def design_table(
+    designs: Sequence[DesignRow], ends: Sequence[tuple[int, float]], claims: Sequence[str]
+) -> str:
+    """The plan's table of a study in stages beside the study that it stands for.
+
+    `ends` are the seeds of each stage, and the GPU-hours of a study that ends there.
+    """
+    rows = [["design", "seeds", "GPU-h", "share", "power"]]
+    for row in designs:
+        power = "/".join(f"{each:.3f}".removeprefix("0") for each in row.power)
+        hours = f"{row.gpu_hours:,.0f}"
+        rows.append([row.name, f"{row.seeds:.1f}", hours, f"{100 * row.share:.0f} %", power])
+    stages = ", ".join(f"{hours:,.0f} after {seeds} seeds" for seeds, hours in ends)
+    note = (
+        f"Seeds and hours of the stages in the mean, where a model ends once its rows are decided;"
+        f" with all models {stages}. Power: rows that agree at the paper's effects, of"
+        f" {', '.join(claims)}."
+    )
+    return f"{markdown_table(rows)}\n\n{fill(note, 80)}"
+
+
 def time_words(seconds: float) -> str:
     """A duration in the unit that suits it.
 

@@ -69,8 +69,10 @@ def score_run(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
 
     `pass_k` are the k of the pass@k rows. The columns that name the run are left out.
 
+    A benchmark of fewer samples a problem than some k has no row for it.
+
     Raises:
-        ValueError: There are no samples, or fewer samples a problem than some k.
+        ValueError: There are no samples.
     """
     rows = [
         (name, "ID" if name == ID else "OOD", *row)
@@ -81,8 +83,10 @@ def score_run(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
     ood = table[table["split"] == "OOD"]
     if ood.empty:
         return table
-    averages = ood.groupby(["metric", "k"], sort=False)["value"].agg(["mean", "size"])
-    # Samples per problem may differ between benchmarks; a metric's k then has no average.
+    # Samples per problem may differ between benchmarks. A mean over samples is then one of the
+    # fewest; a pass@k that some benchmark lacks has no average.
+    number = ood["k"].where(ood["metric"] == "pass@k", ood.groupby("metric")["k"].transform("min"))
+    averages = ood.groupby(["metric", number], sort=False)["value"].agg(["mean", "size"])
     averages = averages[averages["size"] == ood["benchmark"].nunique()]["mean"].rename("value")
     average = averages.reset_index().assign(benchmark=OOD_AVERAGE, split="OOD")
     return pd.concat([table, average], ignore_index=True)
@@ -94,7 +98,7 @@ def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[tuple[s
     k = counts[0].n
     return [
         ("avg@k", k, 100 * avg_at_k(counts)),
-        *(("pass@k", draw, 100 * mean_pass_at_k(counts, draw)) for draw in pass_k),
+        *(("pass@k", draw, 100 * mean_pass_at_k(counts, draw)) for draw in pass_k if draw <= k),
         ("maj@k", k, 100 * majority_accuracy(consensuses)),
         ("false_consensus", k, 100 * false_consensus_rate(consensuses)),
         *_shares(Counter("truncated" if s.finish == "length" else s.reason for s in samples), k),
