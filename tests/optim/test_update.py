@@ -10,7 +10,7 @@ from geosd.optim.kfac import KFAC
 from geosd.optim.update import UpdateRule
 
 SETTINGS = dict(blocks=3, subsample=0.5)
-RULES = [("adamw", "adamw"), ("kfac", "adamw"), ("kfac", "plain")]
+RULES = [("adamw", "adamw"), ("kfac", "adamw"), ("kfac", "plain"), ("muon", "adamw")]
 
 
 @pytest.fixture
@@ -169,11 +169,16 @@ def test_a_state_of_another_rule_is_refused(make_decoder):
         kfac.load_state_dict(adamw.state_dict())
     with pytest.raises(ValueError, match="has kfac"):
         adamw.load_state_dict(kfac.state_dict())
+    _, muon = model_and_update(make_decoder, "muon", "adamw")
+    with pytest.raises(ValueError, match="lacks muon"):
+        muon.load_state_dict(adamw.state_dict())
+    with pytest.raises(ValueError, match="has muon"):
+        adamw.load_state_dict(muon.state_dict())
 
 
 def test_unknown_rules_and_settings_say_what_is_allowed():
     model = nn.Sequential(nn.Linear(2, 2))
-    with pytest.raises(ValueError, match="rule is 'sgd'(.|\n)*adamw, kfac"):
+    with pytest.raises(ValueError, match="rule is 'sgd'(.|\n)*adamw, kfac, muon"):
         UpdateRule(model, rule="sgd")
     with pytest.raises(ValueError, match="inner is 'adam'(.|\n)*adamw, plain"):
         UpdateRule(model, inner="adam")

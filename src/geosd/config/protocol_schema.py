@@ -88,8 +88,9 @@ class Kfac(Section):
 class Optimiser(Section):
     """Protocol section `training.optimiser`: the update rule."""
 
-    rule: Literal["adamw", "kfac"]
-    """AdamW for all baselines, K-FAC natural gradient for GeoSD. Table hparams."""
+    rule: Literal["adamw", "kfac", "muon"]
+    """AdamW for all baselines, K-FAC natural gradient for GeoSD. Table hparams. Muon, which is not
+    in the paper, takes the projections in K-FAC's place, and leaves the rest to AdamW."""
     inner: Literal["adamw", "plain"]
     """The step on the preconditioned gradient: AdamW, or a plain one (the paper's formula taken
     literally). Not given; adamw, because the paper's memory table includes Adam's moments."""

@@ -39,24 +39,29 @@ def is_in_block(name: str, module: nn.Linear) -> bool:
     return leaf in PROJECTIONS or any(part.isdigit() for part in path)
 
 
-def select_layers(model: nn.Module, select: Select) -> dict[str, nn.Linear]:
-    """The trained linear layers that `select` takes; ValueError if none, or two share a weight."""
+def select_layers(model: nn.Module, select: Select, method: str = "K-FAC") -> dict[str, nn.Linear]:
+    """The trained linear layers that `select` takes for a method, which errors name.
+
+    Raises:
+        ValueError: It takes none, or two that share a weight.
+    """
     from torch import nn
 
     linears = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     taken = {n: m for n, m in linears.items() if m.weight.requires_grad and select(n, m)}
     if not taken:
+        more = " and more" if len(linears) > 8 else ""
         raise ValueError(
-            f"no linear layer was selected for K-FAC; the model has {list(linears)[:8] or 'none'}"
-            f"{' and more' if len(linears) > 8 else ''}.\nHint: select=lambda name, module: ..."
+            f"no linear layer was selected for {method}; the model has"
+            f" {list(linears)[:8] or 'none'}{more}.\nHint: select=lambda name, module: ..."
             " takes the full name; layers whose weight does not require a gradient are left out."
         )
     by_weight: dict[int, str] = {}
     for name, module in taken.items():
         if (other := by_weight.setdefault(id(module.weight), name)) != name:
             raise ValueError(
-                f"{other} and {name} share one weight, which K-FAC would precondition twice.\n"
-                "Hint: leave one of them out in select; tied embeddings belong outside K-FAC."
+                f"{other} and {name} share one weight, which {method} would take twice.\n"
+                f"Hint: leave one of them out in select; tied embeddings belong outside {method}."
             )
     return taken
 

@@ -1,8 +1,8 @@
 """From gradients to a step: one rule per training run, and the warm-up of its learning rate.
 
-Three rules: AdamW (the baselines); K-FAC before AdamW (`inner="adamw"`: the preconditioned gradient
+Four rules: AdamW (the baselines); K-FAC before AdamW (`inner="adamw"`: the preconditioned gradient
 takes the place of the gradient); K-FAC alone (`inner="plain"`: the paper's natural-gradient formula
-for the projections, AdamW for all other tensors).
+for the projections, AdamW for all other tensors); Muon for the projections, AdamW for all others.
 """
 
 import math
@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from geosd.optim.dtensors import SquaredNorm, local_shard, read_norms
 from geosd.optim.kfac import KFAC
+from geosd.optim.muon import Muon
 
-RULES = ("adamw", "kfac")
+RULES = ("adamw", "kfac", "muon")
 INNER_RULES = ("adamw", "plain")
 
 
@@ -44,19 +45,21 @@ def warmup(step: int, steps: int) -> float:
 
 
 class UpdateRule:
-    """Update rule: turns gradients into a step by AdamW, K-FAC before AdamW, or K-FAC alone.
+    """Update rule: turns gradients into a step by AdamW, K-FAC with or without it, or Muon.
 
     Args:
         model: Its parameters that require a gradient are trained.
-        rule: "adamw", or "kfac" for K-FAC, the `preconditioner`, before the inner rule.
+        rule: "adamw"; "kfac" for K-FAC, the `preconditioner`, before the inner rule; or "muon" for
+            `Muon` on the matrices that K-FAC would take, and AdamW on all other parameters.
         inner: What follows K-FAC: "adamw" for all parameters, or "plain" gradient steps for the
-            preconditioned ones and AdamW for the others. Without effect under "adamw".
+            preconditioned ones and AdamW for the others. Without effect under other rules.
         betas: Of AdamW (the paper's table of hyperparameters: .9, .95).
         weight_decay: Decoupled, for all parameters (the paper gives none: 0).
         kfac: Keyword arguments of `KFAC`; None takes its defaults, the paper's values.
 
     Raises:
-        ValueError: A rule or an argument of K-FAC is unknown or outside its range.
+        ValueError: A rule or an argument of K-FAC is unknown or outside its range, or Muon cannot
+            take the model's matrices.
 
     Source: the paper, equations (nat-grad) and (app-checkpoint-pullback), the table of
     hyperparameters, and "Kronecker factorization" (app:exp-kfac).
@@ -66,7 +69,7 @@ class UpdateRule:
         self,
         model: nn.Module,
         *,
-        rule: Literal["adamw", "kfac"] = "adamw",
+        rule: Literal["adamw", "kfac", "muon"] = "adamw",
         inner: Literal["adamw", "plain"] = "adamw",
         betas: tuple[float, float] = (0.9, 0.95),
         weight_decay: float = 0.0,
@@ -85,8 +88,10 @@ class UpdateRule:
                 raise ValueError(f"K-FAC: {error}.\nHint: allowed are {allowed}.") from error
         use_plain = self.preconditioner is not None and inner == "plain"
         self.plain = self.preconditioner.parameters() if use_plain else []
-        plain_ids = {id(p) for p in self.plain}
-        rest = [p for p in model.parameters() if p.requires_grad and id(p) not in plain_ids]
+        self.muon = Muon(model, weight_decay) if rule == "muon" else None
+        matrices = self.muon.matrices.values() if self.muon is not None else []
+        taken = {id(p) for p in (*self.plain, *matrices)}
+        rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
         self.adam: torch.optim.AdamW | None = None
         if rest:
             # One kernel per tensor in place of ten: a third of the time on a CPU. The rate is each
@@ -121,6 +126,8 @@ class UpdateRule:
             if self.weight_decay:
                 change = change + self.weight_decay * parameter
             parameter.sub_(change, alpha=lr)
+        if self.muon is not None:
+            self.muon.step(lr)
         if self.adam is not None:
             for group in self.adam.param_groups:
                 group["lr"] = lr
@@ -147,6 +154,8 @@ class UpdateRule:
             moved.add_square(self._plain_squared * self._lr**2, self.plain[0])
         for parameter in self.plain:
             weights.add(parameter)
+        if self.muon is not None:
+            self.muon.add_norms(moved, weights)
         for group in self.adam.param_groups if self.adam is not None else ():
             for parameter in group["params"]:
                 weights.add(parameter)
@@ -170,6 +179,8 @@ class UpdateRule:
         """Drop the gradients of every trained parameter."""
         for parameter in self.plain:
             parameter.grad = None
+        if self.muon is not None:
+            self.muon.zero_grad()
         if self.adam is not None:
             self.adam.zero_grad(set_to_none=True)
 
@@ -190,12 +201,14 @@ class UpdateRule:
             full = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
             adam = state_dict.get_optimizer_state_dict(self.model, self.adam, options=full)
         kfac = None if self.preconditioner is None else self.preconditioner.state_dict()
-        return {"adam": adam, "kfac": kfac}
+        muon = {} if self.muon is None else {"muon": self.muon.state_dict()}
+        return {"adam": adam, "kfac": kfac, **muon}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from `state`, bit for bit; ValueError if it is of another rule."""
-        for part, own in (("adam", self.adam), ("kfac", self.preconditioner)):
-            if (state[part] is None) != (own is None):
+        parts = (("adam", self.adam), ("kfac", self.preconditioner), ("muon", self.muon))
+        for part, own in parts:
+            if (state.get(part) is None) != (own is None):
                 raise ValueError(
                     f"the saved optimiser state {'lacks' if own else 'has'} {part}, this rule does"
                     " not.\nHint: resume with the rule that wrote the state."
@@ -204,6 +217,8 @@ class UpdateRule:
             self._load_adam_state(state["adam"])
         if self.preconditioner is not None:
             self.preconditioner.load_state_dict(state["kfac"])
+        if self.muon is not None:
+            self.muon.load_state_dict(state["muon"])
 
     def _load_adam_state(self, state: Mapping[str, Any]) -> None:
         from torch.distributed.checkpoint import state_dict

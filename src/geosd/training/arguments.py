@@ -28,7 +28,7 @@ class LoopArguments:
 class OptimiserArguments:
     """The update rule: `kfac` are keyword arguments of `KFAC`, which other rules do without."""
 
-    rule: Literal["adamw", "kfac"]
+    rule: Literal["adamw", "kfac", "muon"]
     inner: Literal["adamw", "plain"] | None
     kfac: Mapping[str, Any] | None
 
