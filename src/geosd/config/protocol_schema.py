@@ -148,9 +148,11 @@ class Recipe(Section):
     the expectation of the paper's L_distil), or all positions of the step."""
     privilege: Annotated[float, Field(ge=0, le=1)]
     """Share of the solution that the teacher sees. The default context is a full solution: 1."""
-    teacher: Literal["live", "fixed", "delayed", "average"]
+    teacher: Literal["live", "fixed", "delayed", "average", "solution_only", "purified"]
     """Which weights the teacher has: the student's own (Method, "the current student"), pi_0's, the
-    anchor's, or a moving average of the student's. The paper names all four and uses the first."""
+    anchor's, or a moving average of the student's. The paper names these four and uses the first.
+    `solution_only` is pi_0 with the solution and no question; `purified` is pi_0's distribution,
+    moved by what the question adds to the solution (Purified OPSD, docs/reading.md)."""
     teacher_decay: Decay
     """Decay, in a step, of a teacher that is an average. Not given; read by that teacher only."""
     save_every: Steps

@@ -82,6 +82,11 @@ class Encoding:
         revealed = self.teacher_prompts.revealed_solution(solution, privilege)
         return self._ids(self.teacher_prompts.teacher(problem.question, revealed))
 
+    def solution_only(self, solution: str, privilege: float = 1.0) -> list[int]:
+        """Token ids of the teacher's prompt with an empty question: a part of c, and no x."""
+        revealed = self.teacher_prompts.revealed_solution(solution, privilege)
+        return self._ids(self.teacher_prompts.teacher("", revealed))
+
     def response(self, solution: str) -> list[int]:
         """Token ids of a solution as a response, end of sequence included."""
         return [*self._ids(solution), self.end_ids[0]]

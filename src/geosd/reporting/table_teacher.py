@@ -23,6 +23,8 @@ OTHERS = {
     "fixed": "teacher fixed at π₀",
     "delayed": "teacher delayed (the anchor)",
     "average": "teacher a moving average",
+    "solution_only": "teacher π₀ without the question",
+    "purified": "target of Purified OPSD",
 }
 
 

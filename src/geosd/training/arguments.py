@@ -62,7 +62,7 @@ class TrainingArguments(LoopArguments):
     response_tokens: int
     privilege: float
     anchor_every: int
-    teacher: Literal["live", "fixed", "delayed", "average"]
+    teacher: Literal["live", "fixed", "delayed", "average", "solution_only", "purified"]
     teacher_decay: float
     source: str
     thinking: bool | Mapping[str, bool]

@@ -15,7 +15,8 @@ class Microbatch:
 
     `rows` are among the step's responses, `positions` among its N response tokens. A step has
     `step_tokens` tokens of prompts and responses, from which K-FAC draws its samples; the first
-    `tokens_before` of these tokens belong to earlier microbatches.
+    `tokens_before` of these tokens belong to earlier microbatches. `solution_only` is what a
+    teacher without the question reads, where the rollouts have prompts for it.
     """
 
     rows: slice
@@ -24,6 +25,7 @@ class Microbatch:
     step_tokens: int
     student: Packed
     teacher: Packed
+    solution_only: Packed | None = None
 
 
 def responses_per_rank(responses: int, ranks: int) -> int:
@@ -48,6 +50,7 @@ def split_into_microbatches(
 ) -> list[Microbatch]:
     """A rank's microbatches of at most `microbatch` responses (None: of all); as many on each."""
     prompts, responses = rollouts.student_prompts, rollouts.responses
+    solution_prompts = rollouts.solution_prompts
     per_rank = responses_per_rank(len(responses), ranks)
     starts = [0, *accumulate(map(len, responses))]
     tokens = [0, *accumulate(len(p) + len(r) for p, r in zip(prompts, responses, strict=True))]
@@ -56,6 +59,9 @@ def split_into_microbatches(
     for start in range(rank * per_rank, end, size):
         stop = min(start + size, end)
         rows = slice(start, stop)
+        solution_only = None
+        if solution_prompts is not None:
+            solution_only = pack(solution_prompts[rows], responses[rows], pad_id, device)
         microbatches.append(
             Microbatch(
                 rows=rows,
@@ -64,6 +70,7 @@ def split_into_microbatches(
                 step_tokens=tokens[-1],
                 student=pack(prompts[rows], responses[rows], pad_id, device),
                 teacher=pack(rollouts.teacher_prompts[rows], responses[rows], pad_id, device),
+                solution_only=solution_only,
             )
         )
     return microbatches

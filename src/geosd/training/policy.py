@@ -7,7 +7,8 @@ in float32 and updates float32 shards. `compute_weights` does the same for a mod
 and keep it past the update.
 
 The paper's teacher is the current student itself; it names a fixed reference, a delayed copy and a
-moving average of recent students as others that would serve. All are here.
+moving average of recent students as others that would serve. All are here, and two that need pi_0
+with the solution and no question (`geosd.training.purified`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from geosd.training.packing import Packed
 from geosd.training.processes import Ranks, local_device
 
 T = TypeVar("T")
-TeacherKind = Literal["live", "fixed", "delayed", "average"]
+TeacherKind = Literal["live", "fixed", "delayed", "average", "solution_only", "purified"]
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,9 @@ class ReferenceModels:
 
     Built at step 0, when the student is pi_0. The anchor is refreshed every `anchor_every` steps
     (paper: K_ckpt = 64). The teacher is "live", the student itself; "fixed", pi_0; "delayed", the
-    anchor; or "average", a moving average of the students, which keeps `average_decay` in a step.
+    anchor; "average", a moving average of the students, which keeps `average_decay` in a step;
+    "solution_only", pi_0, whose prompts lack the question (`Rollouts`); or "purified", pi_0 with
+    question and solution, from which the caller makes a target by `PurifiedLogits`.
     """
 
     def __init__(
@@ -147,8 +150,16 @@ class ReferenceModels:
         self.anchor = frozen_copy(student, compute, compute)
         # Of small changes: fp32.
         self.average = frozen_copy(student, compute=compute) if teacher == "average" else None
-        models = {"fixed": self.reference, "delayed": self.anchor, "average": self.average}
-        self.teacher = student if teacher == "live" else models[teacher]
+        models = {
+            "live": student,
+            "fixed": self.reference,
+            "delayed": self.anchor,
+            "average": self.average,
+            "solution_only": self.reference,
+            "purified": self.reference,
+        }
+        self.teacher = models[teacher]
+        self.purified = teacher == "purified"
 
     @torch.no_grad()
     def refresh(self, step: int) -> None:

@@ -329,6 +329,7 @@ class ReferenceHeads:
     """Heads of anchor and pi_0, whose rest `owner` has, with `policy.ReferenceModels`' methods."""
 
     average = None  # the teacher is no average
+    purified = False  # but the live student
 
     def __init__(self, policy: Policy, owner: RemoteRollouts, anchor_every: int) -> None:
         self.policy, self.owner, self.anchor_every = policy, owner, anchor_every

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from heapq import nlargest
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -79,8 +79,9 @@ class Rollouts:
     """The B responses of one training step, with the problem, prompts and reward of each.
 
     Prompts and responses are token ids; SFT's responses are solutions. A reward is 1.0 where the
-    answer is right, else 0.0; `truncated` says where the cap ended the response. `sync` has GB and
-    seconds of the weights that went to the engine, for the log.
+    answer is right, else 0.0; `truncated` says where the cap ended the response.
+    `solution_prompts` are the teacher's prompts without the question, where anything reads them.
+    `sync` has GB and seconds of the weights that went to the engine, for the log.
     """
 
     problems: list[Problem]
@@ -89,6 +90,7 @@ class Rollouts:
     responses: list[list[int]]
     rewards: list[float]
     truncated: list[bool]
+    solution_prompts: list[list[int]] | None = None
     sync: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,7 +121,8 @@ class RolloutBatchSettings:
 
     "student" samples one response for each of `problems` problems; "group" samples `group`
     responses to one problem (GRPO); "solution" takes pool solutions of `problems` problems (SFT).
-    The teacher sees the fraction `privilege` of a solution.
+    The teacher sees the fraction `privilege` of a solution: after the question (`teacher_reads`
+    "question"), in place of it ("solution_only"), or one and the other ("both").
     """
 
     source: ResponseSource
@@ -127,6 +130,7 @@ class RolloutBatchSettings:
     group: int
     sampling: SamplingParams
     privilege: float
+    teacher_reads: Literal["question", "solution_only", "both"] = "question"
 
 
 @dataclass(frozen=True)
@@ -211,6 +215,13 @@ class LocalRollouts:
             caps = list(map(len, responses))
         prompts = list(map(self._prompts, problems, solutions, caps))
         student_prompts, teacher_prompts = map(list, zip(*prompts, strict=True))
+        solution_prompts = None
+        if settings.teacher_reads != "question":
+            solution_prompts = [
+                encoding.solution_only(solution, settings.privilege) for solution in solutions
+            ]
+        if settings.teacher_reads == "solution_only":
+            teacher_prompts, solution_prompts = solution_prompts, None
         truncated = [False] * len(responses)
         if source != "solution":
             seed = seed_of(problem_sampler.seed, "rollout", step)
@@ -233,5 +244,13 @@ class LocalRollouts:
             )
             for cut, response, problem in zip(truncated, responses, problems, strict=True)
         ]
-        prompts_of_both = (student_prompts, teacher_prompts)
-        return Rollouts(problems, *prompts_of_both, responses, rewards, truncated, sync)
+        return Rollouts(
+            problems,
+            student_prompts,
+            teacher_prompts,
+            responses,
+            rewards,
+            truncated,
+            solution_prompts,
+            sync,
+        )

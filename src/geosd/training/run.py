@@ -30,6 +30,7 @@ from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.microbatches import Microbatch, split_into_microbatches
 from geosd.training.policy import Policy, ReferenceModels, response_logits
 from geosd.training.processes import Ranks
+from geosd.training.purified import PurifiedLogits
 from geosd.training.rollout_workers import (
     ReferenceHeads,
     RemoteRollouts,
@@ -44,6 +45,9 @@ from geosd.training.rollouts import (
     Rollouts,
 )
 from geosd.training.skipped_steps import SkippedSteps
+
+TEACHER_READS = {"solution_only": "solution_only", "purified": "both"}
+"""Teachers that read the solution without the question, and which of both prompts they need."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,20 @@ class TrainingRun:
                 logits[name] = ChunkedLogits(model, torch.cat(hidden_states[name][microbatch.rows]))
             elif measured or name in self.objective.needs:
                 logits[name] = response_logits(model, packed, alike and name != "teacher")
+        if models.purified and "teacher" in logits:
+            logits["teacher"] = self._purified(microbatch, logits, alike)
         return logits
+
+    def _purified(
+        self, microbatch: Microbatch, logits: dict[str, ChunkedLogits], alike: bool
+    ) -> PurifiedLogits:
+        """The purified teacher, from pi_0 with question and solution, and two passes more."""
+        pi_0 = self.reference_models.reference
+        alone = logits.get("reference")
+        if alone is None:
+            alone = response_logits(pi_0, microbatch.student, alike)
+        without_question = response_logits(pi_0, microbatch.solution_only)
+        return PurifiedLogits(alone, logits["teacher"], without_question)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that later steps depend on, full on the first rank; every rank calls this."""
@@ -253,6 +270,7 @@ def local_rollouts(
             group=args.group,
             sampling=SamplingParams(args.temperature, 1.0, args.response_tokens),
             privilege=args.privilege,
+            teacher_reads=TEACHER_READS.get(args.teacher, "question"),
         ),
         problem_sampler=ProblemSampler(training, read_pool(inputs.pool, training), inputs.seed),
         encoding=encoding,
