@@ -31,13 +31,15 @@ def models(bias):
     return chunked
 
 
-def by_autograd(objective, chunked, token):
+def by_autograd(objective, chunked, token, top_k=TOP_K):
     """The method's quantities, computed by autograd from whole logits."""
     z = {name: model.logits(slice(None)) for name, model in chunked.items()}
     names = [name for name in ("student", "teacher", "anchor") if name in z]
     log_prob = {}
     if len(names) > 1:
-        support = union_support([z[name].detach() for name in names], TOP_K)
+        log_prob = {name: z[name].log_softmax(-1) for name in names}
+    if log_prob and top_k is not None:
+        support = union_support([z[name].detach() for name in names], top_k)
         log_prob = {name: support.restrict(z[name]) for name in names}
     chosen = {name: z[name].log_softmax(-1).gather(-1, token[:, None])[:, 0] for name in z}
     return objective.per_position(
@@ -52,17 +54,18 @@ def by_autograd(objective, chunked, token):
     )
 
 
+@pytest.mark.parametrize("top_k", [TOP_K, None])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("chunk", [N, 4])
 @pytest.mark.parametrize("name", METHODS)
-def test_gradients_through_kept_logits_are_those_of_autograd(name, chunk, bias):
+def test_gradients_through_kept_logits_are_those_of_autograd(name, chunk, bias, top_k):
     objective = build(name)
     chunked = {key: m for key, m in models(bias).items() if key in {"student", *objective.needs}}
     student = chunked["student"]
     leaves = [student.hidden, *student.model.lm_head.parameters()]
     token = torch.randint(VOCABULARY, (N,))
-    found = position_scalars(objective, chunked, token, TOP_K, chunk)
-    reference = by_autograd(objective, chunked, token)
+    found = position_scalars(objective, chunked, token, top_k, chunk)
+    reference = by_autograd(objective, chunked, token, top_k)
     assert found.keys() == reference.keys()
     for key, expected in reference.items():
         torch.testing.assert_close(found[key], expected, rtol=1e-12, atol=1e-13)
@@ -72,6 +75,22 @@ def test_gradients_through_kept_logits_are_those_of_autograd(name, chunk, bias):
             again = torch.autograd.grad((expected * weights).sum(), leaves, retain_graph=True)
             for grad, value in zip(grads, again, strict=True):
                 torch.testing.assert_close(grad, value, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize(("top_k", "kept"), [(VOCABULARY, True), (None, False)])
+@pytest.mark.parametrize("name", ["fwdkl", "geosd", "tropd", "tip"])
+def test_of_the_whole_vocabulary_no_chunk_is_kept_for_the_backward_pass(name, top_k, kept):
+    objective, chunk = build(name), 4
+    chunked = {key: m for key, m in models(False).items() if key in {"student", *objective.needs}}
+    shapes = []
+
+    def note(tensor):
+        shapes.append(tuple(tensor.shape))
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        position_scalars(objective, chunked, torch.zeros(N, dtype=torch.long), top_k, chunk)
+    assert ((chunk, VOCABULARY) in shapes) == kept
 
 
 def test_under_autocast_a_half_precision_head_leaves_gradients_in_the_weights_dtype():

@@ -36,6 +36,14 @@ CASES = {
         "microbatch": 1,
         "loss_mean": "token",
     },
+    "jsd, a purified teacher on the whole vocabulary": {
+        "objective": {"name": "jsd"},
+        "optimiser": ADAMW,
+        "teacher": "purified",
+        "top_k": None,
+        "microbatch": 1,
+        "chunk": 5,
+    },
     "tip, a response a pass": {"objective": {"name": "tip"}, "optimiser": ADAMW, "microbatch": 1},
     "grpo, a response a pass": {"objective": {"name": "grpo"}, "optimiser": ADAMW, "microbatch": 1},
 }

@@ -291,7 +291,7 @@ def _beyond(
     if training["optimiser"]["rule"] == "kfac" and kfac["blocks"] > (size.hidden or kfac["blocks"]):
         message = f"{kfac['blocks']} is more than the {size.hidden} hidden dimensions, for"
         yield ("optimiser", "kfac", "blocks"), message
-    if training["top_k"] > (size.vocabulary or training["top_k"]):
+    if size.vocabulary and training["top_k"] and training["top_k"] > size.vocabulary:
         message = f"{training['top_k']} is more than the {size.vocabulary} tokens there are, for"
         yield ("top_k",), message
     shared = ["problems", "final_rollouts"]

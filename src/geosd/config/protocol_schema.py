@@ -137,9 +137,9 @@ class Recipe(Section):
     storage: Literal["float32", "bfloat16"]
     """Type in which final weights and snapshots are stored; the states that a run continues from
     are float32 either way. Not given; bfloat16, in which the checkpoints are sampled."""
-    top_k: Annotated[int, Field(gt=0, le=2**18)]
-    """Logits K kept of student, teacher and anchor each; the union is renormalised. Table hparams:
-    1024."""
+    top_k: Annotated[int, Field(gt=0, le=2**18)] | None
+    """Logits K kept of student, teacher and anchor each; the union is renormalised. null: the whole
+    vocabulary, exactly. Table hparams: 1024."""
     anchor_every: Steps
     """Steps K_ckpt between two refreshes of the anchor theta_ckpt; with more than the run has, the
     anchor stays pi_0. Table hparams: 64."""

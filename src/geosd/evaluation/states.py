@@ -29,7 +29,7 @@ def survey_states(
     teachers: Sequence[Sequence[int]],
     responses: Sequence[Sequence[int]],
     pad_id: int,
-    top_k: int,
+    top_k: int | None,
     batch_size: int,
     chunk: int,
     batches: KeptBatches | None = None,
@@ -80,7 +80,7 @@ def survey_states(
     return {name: torch.cat([batch[name] for batch in surveyed]) for name in surveyed[0]}
 
 
-def _states(student_nV: Tensor, teacher_nV: Tensor, top_k: int) -> dict[str, Tensor]:
+def _states(student_nV: Tensor, teacher_nV: Tensor, top_k: int | None) -> dict[str, Tensor]:
     support = union_support([student_nV, teacher_nV], top_k)
     log_p, log_q = support.restrict(student_nV).double(), support.restrict(teacher_nV).double()
     best = log_q.argmax(-1, keepdim=True)

@@ -66,11 +66,11 @@ class Support:
 
 
 @torch.no_grad()
-def union_support(logits: Sequence[Tensor], k: int) -> Support:
+def union_support(logits: Sequence[Tensor], k: int | None) -> Support:
     """Per position, the union of the top-k token ids of each of the given logits.
 
-    All logits are [N, V]; k >= V keeps the whole vocabulary. S is the size of the largest union
-    among the N positions, at most min(V, k * len(logits)): what models share is kept once.
+    All logits are [N, V]; None, or k >= V, keeps the whole vocabulary. S is the size of the largest
+    union among the N positions, at most min(V, k * len(logits)): what models share is kept once.
 
     Raises:
         ValueError: No logits, unequal shapes, or k < 1.
@@ -79,14 +79,15 @@ def union_support(logits: Sequence[Tensor], k: int) -> Support:
     and checkpoint.
     """
     shapes = {tuple(each.shape) for each in logits}
-    if len(shapes) != 1 or any(len(shape) != 2 for shape in shapes) or k < 1:
+    none = k is not None and k < 1
+    if len(shapes) != 1 or any(len(shape) != 2 for shape in shapes) or none:
         raise ValueError(
             f"union_support: logits of shapes {sorted(shapes)} and k = {k}; expected one or more"
             " tensors of one shape [N, V] and k >= 1.\nHint: the models must share a vocabulary."
         )
     n, v = logits[0].shape
     device = logits[0].device
-    if k >= v:
+    if k is None or k >= v:
         ids = torch.arange(v, device=device).expand(n, v)
         return Support(ids, torch.ones(n, v, dtype=torch.bool, device=device))
     # A table of N x V marks and not a sort of the N x K x models ids: several times faster.

@@ -14,7 +14,7 @@ class LoopArguments:
     steps: int
     learning_rate: float
     warmup: int
-    top_k: int
+    top_k: int | None
     loss_mean: LossMean
     save_every: int
     max_skipped_steps: int

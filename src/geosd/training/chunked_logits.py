@@ -3,7 +3,8 @@
 The body of a model runs once over whole sequences and leaves hidden states. The output head, whose
 logits over a real vocabulary are far larger than anything else, is applied to a chunk of positions
 at a time. Of a chunk's logits only those on the union support are kept: the gradient of all others
-is zero, so that the backward pass needs the hidden states and the head alone.
+is zero, so that the backward pass needs the hidden states and the head alone. Where the support is
+the whole vocabulary nothing of a chunk is kept: the backward pass computes it again.
 
 N = response positions of the step, n = positions of one chunk, D = hidden size, V = vocabulary, S =
 size of the union support, B = sequences, T = padded length.
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
+from torch.utils.checkpoint import checkpoint
 
 from geosd.geometry import union_support
 from geosd.geometry.simplex import compute_dtype
@@ -61,25 +63,39 @@ def response_hidden_states(
 
 
 def position_scalars(
-    objective: Objective, models: dict[str, ChunkedLogits], token_N: Tensor, top_k: int, chunk: int
+    objective: Objective,
+    models: dict[str, ChunkedLogits],
+    token_N: Tensor,
+    top_k: int | None,
+    chunk: int,
 ) -> dict[str, Tensor]:
     """An objective's scalars at each response position [N], from chunked logits of its models.
 
-    `top_k` is K of the union of top-K supports (paper, Training: 1024), `chunk` bounds the
-    positions whose logits are held.
+    `top_k` is K of the union of top-K supports (paper, Training: 1024), or None for the whole
+    vocabulary; `chunk` bounds the positions whose logits are held.
     """
     keep = len(token_N) <= chunk
-    pieces = [
-        objective.per_position(_states_of_chunk(models, token_N[at], at, top_k, keep))
-        for at in chunks(len(token_N), chunk)
-    ]
+
+    def scalars(at: slice) -> dict[str, Tensor]:
+        return objective.per_position(_states_of_chunk(models, token_N[at], at, top_k, keep))
+
+    # Of a true subset a chunk keeps [n, S] of each distribution for the backward pass, of the whole
+    # vocabulary it would keep [n, V].
+    again = top_k is None and not keep and torch.is_grad_enabled()
+    pieces = []
+    for at in chunks(len(token_N), chunk):
+        if again:
+            piece = checkpoint(scalars, at, use_reentrant=False, preserve_rng_state=False)
+        else:
+            piece = scalars(at)
+        pieces.append(piece)
     if len(pieces) == 1:
         return pieces[0]
     return {name: torch.cat([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
 def _states_of_chunk(
-    models: dict[str, ChunkedLogits], token_n: Tensor, at: slice, top_k: int, keep: bool
+    models: dict[str, ChunkedLogits], token_n: Tensor, at: slice, top_k: int | None, keep: bool
 ) -> States:
     """An objective's inputs at some positions; with `keep` their logits may stay in memory."""
     with torch.no_grad():

@@ -43,7 +43,7 @@ class StateDiagnosis:
     that the objective reads.
     """
 
-    def __init__(self, top_k: int, chunk: int, needs: Collection[str]) -> None:
+    def __init__(self, top_k: int | None, chunk: int, needs: Collection[str]) -> None:
         self.top_k, self.chunk = top_k, chunk
         self.on_support = ["student", "teacher", *({"anchor"} & set(needs))]
         self.sums: dict[str, float] = defaultdict(float)
@@ -83,12 +83,14 @@ class StateDiagnosis:
 
 Predictions = list[tuple[slice, Support, Tensor]]
 """Positions, and a student's distributions there on its own top-K: N x K numbers, not N x V."""
+KEPT_OF_WHOLE = 1024
+"""K of what is kept of the old student where the loss is on the whole vocabulary."""
 
 
 @torch.no_grad()
-def predictions_of(student: ChunkedLogits, top_k: int, chunk: int) -> Predictions:
-    """A student's predictions at every position."""
-    predictions = []
+def predictions_of(student: ChunkedLogits, top_k: int | None, chunk: int) -> Predictions:
+    """A student's predictions at every position, on its top-K, or top-`KEPT_OF_WHOLE` of None."""
+    predictions, top_k = [], top_k or KEPT_OF_WHOLE
     for at in chunks(len(student.hidden), chunk):
         logits_nV = student.logits(at)
         support = union_support([logits_nV], top_k)
