@@ -52,6 +52,46 @@ def test_sixteen_bytes_a_parameter_are_shared_out_among_the_training_gpus():
         assert sum(part(parts, name) for name in names) == pytest.approx(16 * N / n)
 
 
+def test_muon_keeps_no_second_moments_of_the_projections():
+    layer = 4096 * (4096 + 2 * 1024) + 4096 * 4096 + 3 * 4096 * 12288
+    two_gpus = training_gpu_memory(M8B, replace(OPSD, muon=True), THREE, DEFAULTS)
+    plain = training_gpu_memory(M8B, OPSD, THREE, DEFAULTS)
+    saved = part(plain, "second moments") - part(two_gpus, "second moments")
+    assert saved == 4 * 36 * layer / 2
+    # bf16 iterates and fp32 copies of one matrix of 4096 x 12288, and two bf16 products 4096 x 4096
+    assert part(two_gpus, "Muon's step of one matrix") == 12 * 4096 * 12288 + 4 * 4096**2
+
+
+def test_muon_costs_five_newton_schulz_iterations_of_every_projection():
+    d, kv, ffn = 4096, 1024, 12288
+
+    def iteration(m, n):
+        return 2 * m * m * n + 2 * m**3 + 2 * m * m * n
+
+    layer = 2 * iteration(d, d) + 2 * iteration(kv, d) + 3 * iteration(d, ffn)
+    units = training_update_units(M8B, replace(OPSD, muon=True))
+    assert units.muon == pytest.approx(36 * 5 * layer / (N * 8 * 4096))
+    assert units.total == pytest.approx(training_update_units(M8B, OPSD).total + units.muon)
+
+
+def test_a_purified_teacher_is_two_passes_and_two_models_logits_more():
+    purified = replace(OPSD, purified=True)
+    more = training_update_units(M8B, purified).total - training_update_units(M8B, OPSD).total
+    assert more == pytest.approx(2 * (1 + 1.5))  # pi_0's prompt, and one as long as the teacher's
+    plain, with_two = (
+        part(training_gpu_memory(M8B, each, THREE, DEFAULTS), "logits") for each in (OPSD, purified)
+    )
+    assert with_two - plain == 2 * 1024 * 151936 * 4
+
+
+def test_the_whole_vocabulary_keeps_a_chunk_of_log_probabilities():
+    whole = replace(OPSD, whole_vocabulary=True)
+    plain, more = (
+        part(training_gpu_memory(M8B, each, THREE, DEFAULTS), "logits") for each in (OPSD, whole)
+    )
+    assert more - plain == 3 * 1024 * 151936 * 4  # student, teacher, and a gradient
+
+
 def test_the_inference_gpu_holds_weights_anchor_and_the_caches_of_eight_responses():
     parts = inference_gpu_memory(M8B, GEOSD, THREE, replace(DEFAULTS, prompt=100))
     assert part(parts, "weights that sample") == part(parts, "anchor") == 2 * N

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from geosd.claims.published import published
-from geosd.costs.memory_and_disk import GB, logits_bytes, training_memory
+from geosd.costs.memory_and_disk import GB, kept_of_state, logits_bytes, training_memory
 from geosd.costs.update_operations import UpdateSize, kfac_units, units_by_rule
 from geosd.models.architectures import architecture
 
@@ -60,7 +60,7 @@ class ComputedNumber:
 
 
 def computed_costs(
-    update: UpdateSize, top_k: int, blocks: int, subsample: float
+    update: UpdateSize, top_k: int | None, blocks: int, subsample: float
 ) -> dict[str, float]:
     """Compute every number that the claims on costs are judged by.
 
@@ -87,9 +87,10 @@ def computed_costs(
                 f"K-FAC share of {name}": 100 * state.kfac / state.base,
             }
     kfac = kfac_units(architecture(MODEL), update, blocks, subsample).total
+    union = kept_of_state(architecture(MODEL), top_k, models=3)
     opsd, geosd = units_by_rule(update), units_by_rule(update, kfac)
     return numbers | {
         f"K-FAC operations of {MODEL}": kfac,
         f"operations ratio of {MODEL}": geosd.total / opsd.total,
-        f"logits of an update of {MODEL}": logits_bytes(update, 3 * top_k) / GB,
+        f"logits of an update of {MODEL}": logits_bytes(update, union) / GB,
     }

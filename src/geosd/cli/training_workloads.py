@@ -17,7 +17,8 @@ def training_workload(settings: Mapping[str, Any], assumed: Assumptions) -> Trai
     objective, kfac = build(**settings["objective"]), settings["optimiser"]["kfac"]
     cap = settings["response_tokens"]
     sequences = settings["group"] if objective.rollouts == "group" else settings["problems"]
-    natural = settings["optimiser"]["rule"] == "kfac"
+    rule = settings["optimiser"]["rule"]
+    natural = rule == "kfac"
     return TrainingWorkload(
         steps=settings["steps"],
         update=UpdateSize(sequences, round(assumed.length * cap)),
@@ -29,6 +30,9 @@ def training_workload(settings: Mapping[str, Any], assumed: Assumptions) -> Trai
         chunk=settings["chunk"],
         microbatch=settings["microbatch"] or settings["problems"],
         lora=LoraSettings(lora["rank"], tuple(lora["targets"])) if lora else None,
+        muon=rule == "muon",
+        purified=settings["teacher"] == "purified",
+        whole_vocabulary=settings["top_k"] is None,
     )
 
 

@@ -16,7 +16,14 @@ from typing import Any, NamedTuple
 
 from geosd.costs.assumptions import Assumptions
 from geosd.costs.memory_and_disk import BF16, kv_bytes
-from geosd.costs.update_operations import BACKWARD, FORWARD, UpdateUnits, forward_units, kfac_units
+from geosd.costs.update_operations import (
+    BACKWARD,
+    FORWARD,
+    UpdateUnits,
+    forward_units,
+    kfac_units,
+    muon_units,
+)
 from geosd.costs.workload import GpuRequest, ModelWorkload, SamplingWorkload, TrainingWorkload
 from geosd.models.architectures import Architecture, architecture
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
@@ -64,19 +71,21 @@ def decoding_seconds(
 def training_update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
     """Model-pass units of a training's update, from which its seconds follow.
 
-    By the paper's rule: 2 forward, 4 backward, and K-FAC as it is counted.
+    By the paper's rule: 2 forward, 4 backward, and K-FAC or Muon as it is counted.
     `teacher` holds pi_0's pass too, where a method has one.
     """
     kfac = None
     if training.kfac is not None:
         g, s, _ = training.kfac
         kfac = kfac_units(model, training.update, g, s, share_inputs=True).total
-    teacher = training.update.teacher_ratio * ("teacher" in training.needs)
+    ratio = training.update.teacher_ratio
+    teacher = ratio * ("teacher" in training.needs) + (1 + ratio) * training.purified
     return UpdateUnits(
         student=FORWARD + BACKWARD,
         teacher=FORWARD * (teacher + ("reference" in training.needs)),
         anchor=FORWARD if "anchor" in training.needs else None,
         kfac=kfac,
+        muon=muon_units(model, training.update) if training.muon else None,
     )
 
 

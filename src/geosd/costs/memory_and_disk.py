@@ -100,6 +100,13 @@ def logits_bytes(update: UpdateSize, entries: int) -> int:
     return update.total * entries * (2 + 4)
 
 
+def kept_of_state(model: Architecture, top_k: int | None, models: int = 1) -> int:
+    """Most entries that are kept of a state's logits: K of each model, or the whole vocabulary."""
+    if top_k is None:
+        return model.vocabulary
+    return min(models * top_k, model.vocabulary)
+
+
 class MemoryPart(NamedTuple):
     """One part of the memory that a GPU holds: its name, bytes, and their formula in words."""
 
@@ -121,8 +128,9 @@ def training_gpu_memory(
     K-FAC's averages and inverses are shared out; its sums are over the GPU's own tokens, of all
     blocks. A pass multiplies with all bf16 weights, or with those gathered at a time. The heads of
     anchor and pi_0 read hidden states of a worker. Logits are fp32 of every model, and so is their
-    gradient, which meets the head in bf16. A GPU that does all alone is fullest either while it
-    trains or while it samples (`one_card_memory`).
+    gradient, which meets the head in bf16; on the whole vocabulary so are their log-probabilities.
+    A GPU that does all alone is fullest either while it trains or while it samples
+    (`one_card_memory`).
     """
     if request.gpus == 1:
         return max(one_card_memory(model, training, assumed), key=total_bytes)
@@ -131,6 +139,9 @@ def training_gpu_memory(
         MemoryPart(name, each * model.parameters / n, f"{each} N / {n}")
         for name, each in STATE_BYTES.items()
     ]
+    if training.muon:
+        parts[-1] = _second_moments_without_projections(model, n)
+        parts.append(_muon_step(model))
     if training.kfac is not None:
         g, _, storage = training.kfac
         kept = training_memory(model, g, storage, share_inputs=True).kfac
@@ -156,9 +167,30 @@ def training_gpu_memory(
     return parts
 
 
+def _second_moments_without_projections(model: Architecture, gpus: int) -> MemoryPart:
+    """AdamW's second moments under Muon, which trains the projections and keeps none of them."""
+    name = "second moments"
+    each, rest = STATE_BYTES[name], model.parameters - model.projections
+    return MemoryPart(name, each * rest / gpus, f"{each} (N - projections) / {gpus}")
+
+
+def _muon_step(model: Architecture) -> MemoryPart:
+    """Memory of Muon's step of the largest matrix [m, n], m <= n, whole on every GPU.
+
+    The matrix before the step and its averaged gradient are fp32, the iterates before and after are
+    bf16, and so are two products [m, m].
+    """
+    sides = [sorted(each[1:]) for each in projection_sizes(model).projections()]
+    m, n = max(sides, key=lambda side: side[0] * side[1])
+    held = (2 * FP32 + 2 * BF16) * m * n + 2 * BF16 * m**2
+    return MemoryPart("Muon's step of one matrix", held, f"{m} x {n}, whole")
+
+
 def _logits(model: Architecture, training: TrainingWorkload) -> MemoryPart:
-    models = 1 + len(training.needs)
+    models = 1 + len(training.needs) + 2 * training.purified
     nbytes = training.chunk * model.vocabulary * (FP32 * (models + 1) + BF16)
+    if training.whole_vocabulary:
+        nbytes += training.chunk * model.vocabulary * FP32 * (models + 1)
     return MemoryPart("logits", nbytes, f"chunk of {training.chunk}, {models} models")
 
 
@@ -251,7 +283,12 @@ def _kept_on_one_card(model: Architecture, training: TrainingWorkload) -> list[M
             MemoryPart("adapters", FP32 * trained, f"4 a parameter, {rank}"),
             MemoryPart("adapters of anchor and pi_0", 2 * BF16 * trained, f"4 a parameter, {rank}"),
         ]
-    return [*weights, MemoryPart("moments", 2 * FP32 * trained, "8 a trained parameter")]
+    if training.muon and training.lora is None:
+        first = MemoryPart("first moments", FP32 * trained, "4 N")
+        moments = [first, _second_moments_without_projections(model, 1), _muon_step(model)]
+    else:
+        moments = [MemoryPart("moments", 2 * FP32 * trained, "8 a trained parameter")]
+    return [*weights, *moments]
 
 
 def _factors_on_one_card(model: Architecture, training: TrainingWorkload) -> list[MemoryPart]:
@@ -345,7 +382,7 @@ def weights_side_by_side(jobs: int, trainings: int, of_reader: float, of_run: fl
 def state_bytes(work: ModelWorkload) -> float:
     """Bytes of the states of one training: weights and two moments in fp32, the anchor in bf16.
 
-    K-FAC adds its averages and inverses.
+    K-FAC adds its averages and inverses. Muon's states, with one moment, count as AdamW's.
     """
     model = architecture(work.model)
     factors = [

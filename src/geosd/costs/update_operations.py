@@ -15,6 +15,8 @@ FORWARD = 2.0
 """Units of a forward pass: each parameter is multiplied and added once a token."""
 BACKWARD = 4.0
 """Units of a backward pass: one such pass for the inputs' gradients, one for the weights'."""
+NEWTON_SCHULZ = 5
+"""Iterations of `torch.optim.Muon` by default."""
 
 
 def projection_sizes(model: Architecture) -> Dimensions:
@@ -104,6 +106,19 @@ def kfac_units(
     )
 
 
+def muon_units(model: Architecture, update: UpdateSize) -> float:
+    """Model-pass units that Muon adds to an update.
+
+    Each of five Newton-Schulz iterations on a matrix [m, n], m <= n, multiplies X X^T, its square,
+    and their sum with X: 4 m^2 n + 2 m^3 operations.
+    """
+    operations = 0
+    for _, inputs, outputs in projection_sizes(model).projections():
+        m, n = sorted((inputs, outputs))
+        operations += NEWTON_SCHULZ * (4 * m**2 * n + 2 * m**3)
+    return operations / (model.parameters * update.total)
+
+
 def response_tokens_for(
     model: Architecture, update: UpdateSize, units: float, blocks: int, subsample: float
 ) -> float:
@@ -128,11 +143,13 @@ class UpdateUnits:
     teacher: float
     anchor: float | None = None
     kfac: float | None = None
+    muon: float | None = None
 
     @property
     def total(self) -> float:
         """The sum over components."""
-        return self.student + self.teacher + (self.anchor or 0) + (self.kfac or 0)
+        update_rule = (self.kfac or 0) + (self.muon or 0)
+        return self.student + self.teacher + (self.anchor or 0) + update_rule
 
 
 def units_by_rule(update: UpdateSize, kfac: float | None = None) -> UpdateUnits:

@@ -52,7 +52,9 @@ class TrainingWorkload:
 
     `update` is at the mean length of a response; `cap` is the longest in tokens. `needs` are the
     models besides the student that the objective reads: teacher, anchor, reference. SFT, which
-    takes responses of the pool, does not generate. The last four are keys of `training`.
+    takes responses of the pool, does not generate. `muon`: the projections are trained by Muon, and
+    have no second moments. `purified`: pi_0 reads each response twice more, for the teacher of that
+    name. `whole_vocabulary`: there is no K. The others are keys of `training`.
     """
 
     steps: int
@@ -65,6 +67,9 @@ class TrainingWorkload:
     chunk: int
     microbatch: int
     lora: LoraSettings | None = None
+    muon: bool = False
+    purified: bool = False
+    whole_vocabulary: bool = False
 
 
 class StoredWeights(NamedTuple):

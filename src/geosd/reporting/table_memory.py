@@ -1,7 +1,13 @@
 """Training memory at 8B (the paper's Table memory_methods)."""
 
 from geosd.claims.published import published
-from geosd.costs.memory_and_disk import GB, STATE_BYTES, logits_bytes, training_memory
+from geosd.costs.memory_and_disk import (
+    GB,
+    STATE_BYTES,
+    kept_of_state,
+    logits_bytes,
+    training_memory,
+)
 from geosd.costs.update_operations import UpdateSize
 from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (
@@ -22,7 +28,7 @@ QUANTITIES = (
 )
 
 
-def build(problems: int, response_tokens: int, top_k: int) -> Table:
+def build(problems: int, response_tokens: int, top_k: int | None) -> Table:
     """Build `table_memory`: OPSD, and GeoSD as in the paper, without the anchor, as built here."""
     update = UpdateSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
@@ -41,8 +47,8 @@ def build(problems: int, response_tokens: int, top_k: int) -> Table:
         _row("GeoSD, as built here", _gb(shared.base, shared.kfac, shared.snapshot), {}),
     )
     terms = ", ".join(f"{name} {size}" for name, size in STATE_BYTES.items())
-    kept = logits_bytes(update, top_k) / GB
-    union = logits_bytes(update, 3 * top_k) / GB
+    kept = logits_bytes(update, kept_of_state(model, top_k)) / GB
+    union = logits_bytes(update, kept_of_state(model, top_k, models=3)) / GB
     note = (
         f"GB of 10^9 bytes. Base train is {sum(STATE_BYTES.values())} bytes for each of"
         f" {model.parameters / 1e9:.3f} billion parameters ({terms}), without activations. K-FAC"
