@@ -134,6 +134,8 @@ def _of_families(params: Params, source: Source) -> list[Mistake]:
 
 def _unknown_axes(study: StudySchema, place: KeyPath, source: Source) -> Iterator[Mistake]:
     """Axes of the study's grids that are no keys of its training."""
+    if not study.grid:
+        return
     training = (*place, "training")
     known = {key[len(training) :] for key in _keys_below(training, source.values)}
     for variant, axes in grids_of_variants(study.grid):

@@ -102,7 +102,35 @@ class Study:
         return any(self.training(model, variant)["snapshots"] for model in self.models)
 
     def section(self, name: str, model: str | None = None) -> dict[str, Any]:
-        """One section resolved: the protocol, the model over it, and the study over both."""
+        """One section resolved: the protocol, the model over it, and the study over both.
+
+        The dictionary is the caller's own; what is nested in it is for reading alone.
+        """
+        key = (name, model)
+        if key not in self._sections:
+            self._sections[key] = self._resolve_section(name, model)
+        return dict(self._sections[key])
+
+    def training(self, model: str, variant: str) -> dict[str, Any]:
+        """The training section resolved for one variant, or for one candidate of a grid.
+
+        The dictionary is the caller's own; what is nested in it is for reading alone.
+        """
+        key = (model, variant)
+        if key not in self._trainings:
+            self._trainings[key] = self._resolve_training(model, variant)
+        return dict(self._trainings[key])
+
+    # A check of params.yaml asks for the sections of its studies some thousand times.
+    @cached_property
+    def _sections(self) -> dict[tuple[str, str | None], dict[str, Any]]:
+        return {}
+
+    @cached_property
+    def _trainings(self) -> dict[tuple[str, str], dict[str, Any]]:
+        return {}
+
+    def _resolve_section(self, name: str, model: str | None) -> dict[str, Any]:
         values = given_values(getattr(self.params.protocol, name))
         if model:
             values = merge(values, given_values(getattr(self.params.models[model], name)))
@@ -123,8 +151,7 @@ class Study:
             return entry
         return ModelResources.model_validate(merge(given_values(entry), changes))
 
-    def training(self, model: str, variant: str) -> dict[str, Any]:
-        """The training section resolved for one variant, or for one candidate of a grid."""
+    def _resolve_training(self, model: str, variant: str) -> dict[str, Any]:
         if variant in self.candidates:
             variant, point = self.candidates[variant]
             return merge(self.training(model, variant), point)
