@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import checked_studies
 import psutil
 import pytest
 import yaml
@@ -77,25 +78,11 @@ def one_thread() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_studies_checked_once() -> Iterator[None]:
-    """Check each study of this repository's params.yaml once: they take half a second.
-
-    A check reads no other files than these, from the folder where a program runs.
-    """
+    """Check the studies of this repository's params.yaml once."""
     from geosd.config import loading
 
-    check, found = loading._of_studies, []
-
-    def once(params: Any, source: Any) -> list[Any]:
-        files = (source.file, "base_models", "selected")
-        own = (ROOT / "params.yaml", ROOT / "base_models", ROOT / "selected")
-        if tuple(Path(file).resolve() for file in files) != own:
-            return check(params, source)
-        if not found:
-            found.append(check(params, source))
-        return found[0]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "_of_studies", once)
+        patch.setattr(loading, "_of_studies", checked_studies.once(loading._of_studies))
         yield
 
 

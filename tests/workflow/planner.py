@@ -143,6 +143,7 @@ def serve(folder: Path, *loaded: str) -> None:
     for name in loaded or IMPORTED:
         importlib.import_module(name)
     if not loaded:
+        _check_own_studies_once()
         _warm_up()
     gc.freeze()  # or each fork would look through all of this, and copy it
     own = _content(ROOT)
@@ -158,6 +159,20 @@ def serve(folder: Path, *loaded: str) -> None:
                 listening.close()
                 _answer(link, own)
             link.close()
+
+
+def _check_own_studies_once() -> None:
+    """Check the studies of this repository here, so that no fork does it again.
+
+    A fork that imports geosd anew checks them by the code that it finds.
+    """
+    sys.path.append(str(ROOT / "tests"))
+    import checked_studies
+
+    from geosd.config import loading
+
+    loading._of_studies = checked_studies.once(loading._of_studies)
+    sys.path.remove(str(ROOT / "tests"))
 
 
 def _warm_up() -> None:
