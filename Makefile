@@ -81,7 +81,9 @@ restore: .venv/installed  ## fetch a published study, or TARGETS of it, without 
 
 # A file's tests in one process: what they share, as a study that was run, is made once. Files are
 # handed out as tests/conftest.py sorts them; by default those with the fewest tests come last.
-pytest := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Bytecode is kept even where the environment says otherwise: a hundred programs that tests start
+# would compile geosd each.
+pytest := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: .venv/installed-test  ## run the tests, without the slow ones (make test-all)
 	$(pytest) -m "not slow" --durations 15
