@@ -28,6 +28,9 @@ def pytest_configure() -> None:
     """
     if "PYTEST_DEBUG_TEMPROOT" not in os.environ and _has_room(MEMORY):
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
+    # libyaml reads and writes the same in a tenth of the time, and tests edit params.yaml often.
+    yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    yaml.SafeDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 LONGEST = (
