@@ -40,6 +40,7 @@ def own(fresh, tmp_path):
     workflow = type(fresh)(folder)
     workflow.edit("params.yaml", "\nmodels:\n", f"\n{MODEL}")
     workflow.edit("params.yaml", "  quick_selection:\n", STUDY)
+    workflow.keep_studies("quick", "quick_selection", "own")
     shutil.copytree(folder / "base_models/mini-qwen3/0", folder / "models/own")
     return workflow
 

@@ -23,6 +23,7 @@ def shown(fresh, tmp_path):
     """A fresh workflow whose study shows these tables and nothing else."""
     shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
     workflow = type(fresh)(tmp_path / "copy")
+    workflow.keep_studies("quick", "quick_selection")
     text = (workflow.folder / "params.yaml").read_text(encoding="utf-8")
     edited = re.sub(r"outputs: \[table_main.*\]", f"outputs: [{', '.join(TABLES)}]", text, count=1)
     assert edited != text

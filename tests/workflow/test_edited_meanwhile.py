@@ -33,6 +33,7 @@ def edited(fresh, tmp_path):
     """The workflow, with a job that edits params.yaml, code and site between two others."""
     shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
     workflow = replace(fresh, folder=tmp_path / "copy", kept=False)
+    workflow.keep_studies("quick", "quick_selection")
     workflow.append("Snakefile", EDITED)
     (workflow.folder / "edit.py").write_text(
         "from pathlib import Path\n"

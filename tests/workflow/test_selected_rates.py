@@ -55,6 +55,7 @@ def workflow(fresh, tmp_path):
     """A copy of the workflow with a selection on two models, whose scores prefer `BEST`."""
     copy = type(fresh)(tmp_path / "copy")
     shutil.copytree(fresh.folder, copy.folder, symlinks=True)
+    copy.keep_studies("quick", "quick_selection")
     text = (copy.folder / "params.yaml").read_text().rstrip("\n") + "\n"
     (copy.folder / "params.yaml").write_text(text + GRIDS)
     return copy

@@ -19,6 +19,7 @@ def showing(fresh, tmp_path):
     """The fresh workflow, whose study quick shows these figures alone."""
     shutil.copytree(fresh.folder, tmp_path / "copy", symlinks=True)
     workflow = type(fresh)(tmp_path / "copy")
+    workflow.keep_studies("quick", "quick_selection")
     quick = yaml.safe_load((workflow.folder / "params.yaml").read_text())["studies"]["quick"]
     workflow.edit(
         "params.yaml",
