@@ -78,7 +78,8 @@ def test_every_other_study_of_the_paper_has_the_jobs_that_are_counted(fresh, roo
     assert row.split("|")[-3].strip() == plan_in(printed)[1][1]  # GPU-hours
 
 
-def test_jobs_ask_for_the_gpus_of_their_model(fresh):
+def test_jobs_ask_for_the_gpus_of_their_model(fresh, tmp_path, monkeypatch):
+    monkeypatch.setenv("GEOSD_PLANNED_JOBS", str(tmp_path / "jobs.json"))  # and no plan is printed
     folder = fresh.folders("paper_ladder").train("qwen3-32b", "geosd", 0)
     target = f"{folder}/model.safetensors"
     printed = fresh.snakemake(

@@ -54,7 +54,8 @@ def test_a_word_that_is_neither_true_nor_false_is_refused(without_gpus):
     assert "allowed are true and false" in printed and "Hint:" in printed
 
 
-def test_a_dry_run_plans_it_all_the_same(without_gpus):
+def test_a_dry_run_plans_it_all_the_same(without_gpus, tmp_path, monkeypatch):
+    monkeypatch.setenv("GEOSD_PLANNED_JOBS", str(tmp_path / "jobs.json"))  # and no plan is printed
     _, start = without_gpus
     printed = start("--dry-run", "--config", f"study={STUDY}")
     assert "No job was started" not in printed
