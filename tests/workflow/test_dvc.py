@@ -44,7 +44,6 @@ def test_the_generated_files_are_current(fresh):
     before = [file.read_text() for file in files]
     generate(fresh)
     assert [file.read_text() for file in files] == before, "run `make dvc` and commit dvc.yaml"
-    generate(fresh, "--check")
 
 
 @pytest.mark.slow

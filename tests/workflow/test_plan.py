@@ -96,7 +96,7 @@ def test_a_mistake_in_params_is_named_before_anything_is_planned(done):
 
 
 def test_lint_finds_nothing(untouched):
-    printed = untouched.snakemake("--lint")
+    printed = untouched.snakemake("--profile", "local", "--lint")
     assert "Congratulations, your workflow is in a good condition!" in printed
 
 
