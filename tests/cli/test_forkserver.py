@@ -180,6 +180,7 @@ def test_a_killed_fork_is_a_killed_program(site: Site, tmp_path: Path) -> None:
         assert process.wait(60) == -signal.SIGKILL
 
 
+@pytest.mark.slow  # for a server of its own, as the next two
 def test_a_server_ends_with_its_owner_and_its_programs_go_on(tmp_path: Path) -> None:
     site = Site(tmp_path, 0)
     owner = subprocess.Popen(["sleep", "600"])
@@ -194,12 +195,14 @@ def test_a_server_ends_with_its_owner_and_its_programs_go_on(tmp_path: Path) -> 
         until(lambda: ended(fork))
 
 
+@pytest.mark.slow
 def test_other_variables_are_another_server(site: Site) -> None:
     for variables in ({}, {"OMP_NUM_THREADS": "2"}, {"PWD": "elsewhere"}):
         assert site.run("geosd", "pool", "--help", **variables)[0] == 0
     assert len(sockets(site.folder)) == 2
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_long_name_has_a_server_too(site: Site, tmp_path: Path) -> None:
     """A socket's name may have 107 bytes, and the folders of a cluster's jobs are longer."""
     long = tmp_path / ("x" * 90) / "geosd-abcdefgh"

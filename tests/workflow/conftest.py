@@ -102,7 +102,11 @@ class Workflow:
 
     def planned_jobs(self, *arguments: str) -> Counter[str]:
         """How many jobs of each rule a dry run plans, targets left out."""
-        printed = self.snakemake("--profile", "local", "--dry-run", *arguments)
+        return self.jobs_in(self.snakemake("--profile", "local", "--dry-run", *arguments))
+
+    @staticmethod
+    def jobs_in(printed: str) -> Counter[str]:
+        """How many jobs of each rule a dry run printed that it plans, targets left out."""
         jobs = dict(re.findall(r"^(\w+) +(\d+)$", printed, re.M))
         ignored = {"total", "all", "tables", "figures"}
         return Counter({rule: int(n) for rule, n in jobs.items() if rule not in ignored})

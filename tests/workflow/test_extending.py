@@ -112,6 +112,7 @@ def test_each_example_is_few_files_or_none_beside_params():
     assert rooms == ["objectives", "sources", *["reporting"] * 4]
 
 
+@pytest.mark.slow  # each plan of these examples checks it too
 def test_the_configuration_is_right(extended):
     assert "params.yaml is right" in extended.call("python", "-m", "geosd.config", "check")
 
@@ -128,6 +129,7 @@ def test_the_method_and_the_figure_are_planned_and_nothing_else_trains(extended)
     }
 
 
+@pytest.mark.slow
 def test_the_figure_alone_is_drawn_where_nothing_else_is_new(done):
     for name in ("figure_lengths.yaml", "figure_lengths.py"):
         path = f"src/geosd/reporting/{name}"
@@ -140,13 +142,13 @@ def test_the_figure_alone_is_drawn_where_nothing_else_is_new(done):
 
 
 def test_the_study_of_the_new_data_set_and_model_is_planned(extended):
-    jobs = extended.planned_jobs("--config", "study=words")
-    methods = 5  # quick's four and the new one
-    assert (jobs["data"], jobs["base"], jobs["pool"]) == (1, 1, 1)
-    assert jobs["train"] == jobs["evaluate"] == 3 * methods
     printed = extended.snakemake(
         *("--profile", "local", "--dry-run", "--printshellcmds", "--config", "study=words")
     )
+    jobs = extended.jobs_in(printed)
+    methods = 5  # quick's four and the new one
+    assert (jobs["data"], jobs["base"], jobs["pool"]) == (1, 1, 1)
+    assert jobs["train"] == jobs["evaluate"] == 3 * methods
     assert "geosd base --study words --model small-chat" in printed
 
 
@@ -166,6 +168,7 @@ def test_the_new_figure_is_drawn_from_a_tiny_tidy_file(extended, tmp_path):
     assert (tmp_path / "figure_lengths.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_the_new_table_of_a_family_is_planned_and_drawn_of_its_studies(extended, tmp_path):
     head = "model,variant,seed,draw,benchmark,split,metric,k,value\n"
     files = []
