@@ -59,6 +59,7 @@ def test_geosd_against_fwdkl_and_kfac_alone(program):
     assert result["headlines"]
 
 
+@pytest.mark.slow
 def test_sampling_and_its_floor(program):
     rows = columns_of(program("generation")["tables"][0])
     floor = next(cells for name, cells in rows.items() if name.startswith("floor"))

@@ -69,6 +69,7 @@ def test_geosds_operations_are_more_than_the_anchors_pass_and_no_more_than_the_p
     assert 11 / 9 < times < 1.275
 
 
+@pytest.mark.slow
 def test_an_update_is_timed_and_stands_beside_the_papers():
     batch = SyntheticBatch(responses=2, tokens=32, prompt=16, privileged=24)
     device = torch.device("cpu")

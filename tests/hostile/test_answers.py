@@ -56,6 +56,7 @@ def hostile_response(draw):
     return response + draw.choice(["", "y"])
 
 
+@pytest.mark.slow
 def test_hostile_responses_cost_time_in_proportion_to_their_length():
     draw = random.Random(0)
     for _ in range(RESPONSES):
@@ -90,6 +91,7 @@ def test_the_time_of_a_character_does_not_grow_with_the_length(start, pattern, e
     assert any(spent < allowed for spent in tries)
 
 
+@pytest.mark.slow
 def test_hostile_formulas_end_with_a_verdict_and_the_pool_lives_on():
     draw = random.Random(1)
     with TypedGrader(seconds=2) as pool:

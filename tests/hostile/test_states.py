@@ -97,6 +97,7 @@ def saved(tmp_path):
     return restore
 
 
+@pytest.mark.slow
 def test_what_is_loaded_from_a_flipped_or_blanked_state_was_saved(saved, caplog, capsys):
     """Bits that nothing reads may differ (dates, padding): the state comes back all the same."""
     flips = 600

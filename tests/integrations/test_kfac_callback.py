@@ -136,6 +136,7 @@ def test_a_training_continued_from_a_checkpoint_has_the_same_bits(rows, tmp_path
         assert torch.equal(value, whole.model.get_parameter(name)), name
 
 
+@pytest.mark.slow
 def test_the_factors_of_a_checkpoint_are_used(rows, tmp_path):
     settings = dict(max_steps=3, save_strategy="steps", save_steps=2)
     whole = trainer(rows, tmp_path, KFACCallback(**SETTINGS), **settings)
@@ -153,6 +154,7 @@ def test_the_factors_of_a_checkpoint_are_used(rows, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_checkpoint_without_or_with_another_models_factors_is_refused(rows, tmp_path):
     settings = dict(max_steps=2, save_strategy="steps", save_steps=1)
     trainer(rows, tmp_path, KFACCallback(**SETTINGS), **settings).train()
@@ -170,6 +172,7 @@ def test_a_checkpoint_without_or_with_another_models_factors_is_refused(rows, tm
         resume()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_elsewhere_is_found_by_the_arguments(rows, tmp_path):
     settings = dict(max_steps=2, save_strategy="steps", save_steps=1)
     trainer(rows, tmp_path / "one", KFACCallback(**SETTINGS), **settings).train()

@@ -84,6 +84,7 @@ def test_a_snapshot_is_the_weights_and_the_measurement_that_a_run_of_that_many_s
     assert {name: text for name, text in logged.items() if text} == written
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_with_the_snapshots_of_one_never_killed(tiny, settings, tmp_path):
     every = range(1, settings["steps"] + 1)
     run_to_end(tiny, settings, tmp_path / "whole", Snapshots(tmp_path / "a", every))
@@ -104,6 +105,7 @@ def test_a_state_whose_snapshots_are_gone_is_not_continued(tiny, settings, tmp_p
     assert kept(tmp_path / "kept") == whole
 
 
+@pytest.mark.slow
 def test_snapshots_of_an_earlier_run_do_not_outlive_a_new_one(tiny, settings, tmp_path):
     run_to_end(tiny, settings, tmp_path / "1", Snapshots(tmp_path / "kept", [1, 2]))
     run_to_end(tiny, settings, tmp_path / "2", Snapshots(tmp_path / "kept", [3]))
