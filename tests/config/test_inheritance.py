@@ -198,3 +198,13 @@ def test_the_file_needs_no_merge_keys(root):
     for study in values["studies"].values():
         study.pop("grid", None)
     assert "&id" not in yaml.safe_dump(values)
+
+
+def test_a_section_that_is_resolved_again_has_nothing_of_what_a_caller_changed(root):
+    study = resolve(load(root / "params.yaml"), "quick")
+    steps = study.training("mini-qwen3", "geosd")["steps"]
+    study.training("mini-qwen3", "geosd")["steps"] = steps + 1
+    assert study.training("mini-qwen3", "geosd")["steps"] == steps
+    samples = study.section("evaluation")["samples"]
+    study.section("evaluation")["samples"] = samples + 1
+    assert study.section("evaluation")["samples"] == samples
