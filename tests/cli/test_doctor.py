@@ -137,6 +137,34 @@ def test_a_folder_without_its_base_model_is_named(machine, tmp_path, monkeypatch
     assert not [*doctor._files(study, study.models, False)]
 
 
+def test_a_checkpoint_of_one_file_is_looked_for_in_its_folder_or_the_cache(
+    machine, tmp_path, monkeypatch
+):
+    values = yaml.safe_load((machine.root / "params.yaml").read_text())
+    (name,) = [name for name in values["models"] if name.startswith("qwen2.5-coder")]
+    checkpoint = values["models"][name]["base"]["checkpoint"]
+    values["studies"] = {"quick": {**values["studies"]["quick"], "models": [name], "draws": 1}}
+
+    def looked(**more):
+        values["models"][name]["base"]["checkpoint"] = {**checkpoint, **more}
+        (machine.folder / "own.yaml").write_text(yaml.safe_dump(values))
+        with contextlib.chdir(machine.folder):
+            study = resolve(load("own.yaml"), "quick")
+            return list(doctor._files(study, study.models, False))
+
+    monkeypatch.setattr(doctor, "cached_gguf", lambda *_: None)
+    *_, found = looked()
+    assert found.state == "missing" and checkpoint["file"] in found.cure
+    monkeypatch.setattr(doctor, "cached_gguf", lambda *_: tmp_path)
+    *_, found = looked()
+    assert found.state == "ok"
+    (found,) = looked(folder="models/mine")
+    assert found.found == f"no {checkpoint['file']} in models/mine"
+    (machine.folder / "models/mine").mkdir(parents=True)
+    (machine.folder / "models/mine" / checkpoint["file"]).touch()
+    assert not looked(folder="models/mine")
+
+
 def test_too_few_gpus_are_named(machine, capsys, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     subjects, printed = printed_when_refused(machine, capsys)

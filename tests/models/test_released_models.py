@@ -1,8 +1,6 @@
-"""Released checkpoints without a hub: a folder, a cache, a package, each whole or refused."""
+"""Released checkpoints without a hub: a folder and a cache, each whole or refused."""
 
-import hashlib
 import json
-import sys
 from pathlib import Path
 
 import huggingface_hub
@@ -19,7 +17,6 @@ from geosd.models.released_models import (
     ReleaseNotFoundError,
     copy_checkpoint,
     download_checkpoint,
-    load_gguf_package,
     merge_files,
     weight_files,
 )
@@ -182,35 +179,3 @@ def test_pickles_and_programs_are_never_requested():
     files = ["a.bin", "model.pt", "x.py", "a.pkl", "model.safetensors", "config.json"]
     allowed = [f for f in files if any(Path(f).match(pattern) for pattern in FETCHED)]
     assert allowed == ["model.safetensors", "config.json"]
-
-
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """An installed package whose import would fail, with a file that is no model."""
-    folder = tmp_path / "site/carrier"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("raise ImportError('must not be imported')\n")
-    (folder / "model.gguf").write_bytes(b"weights")
-    monkeypatch.syspath_prepend(str(folder.parent))
-    yield
-    assert "carrier" not in sys.modules
-
-
-def test_a_package_that_is_not_installed_is_named_with_what_installs_it():
-    with pytest.raises(ReleaseNotFoundError, match="(?s)'no_such'.*Hint: envs/install.sh smollm2"):
-        load_gguf_package("no_such", "model.gguf", "0" * 64)
-
-
-@pytest.mark.parametrize("name", ["json", "os", "", ".x", "no_such.part"])
-def test_what_is_no_package_carries_no_model(name):
-    with pytest.raises(ReleaseNotFoundError, match="(?s)is not installed.*Hint: "):
-        load_gguf_package(name, "model.gguf", "0" * 64)
-
-
-def test_another_file_than_the_pinned_one_is_refused_before_it_is_read(package, tmp_path):
-    (tmp_path / "site/gguf.py").write_text("")
-    digest = hashlib.sha256(b"weights").hexdigest()
-    with pytest.raises(
-        DamagedReleaseError, match=f"(?s)model.gguf: .*{digest}, expected 000.*Hint:"
-    ):
-        load_gguf_package("carrier", "model.gguf", "0" * 64)

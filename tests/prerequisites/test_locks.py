@@ -45,7 +45,7 @@ def test_every_requirement_of_a_gpu_node_is_pinned_and_every_pin_satisfies_it(ro
         assert requirement.specifier.contains(gpu[canonicalize_name(requirement.name)]), requirement
 
 
-LOCKS = ("gpu", "laptop", "lora", "smollm2", "trl", "verl", "vllm")
+LOCKS = ("gguf", "gpu", "laptop", "lora", "smollm2", "trl", "verl", "vllm")
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -70,7 +70,7 @@ def test_each_package_that_pyproject_names_is_pinned_for_a_laptop_and_so_is_what
             requirement
         )
     assert {"setuptools", "pip"} <= laptop.keys()
-    for extra in ("smollm2", "lora"):
+    for extra in ("gguf", "smollm2", "lora"):
         pins = laptop | locked_versions(root / f"envs/{extra}.txt")
         for requirement in declared(root, (extra,)):
             assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)])

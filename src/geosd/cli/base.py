@@ -17,13 +17,20 @@ from geosd.config import load
 from geosd.config.errors import raise_if_unknown
 from geosd.config.schema_base import given_values
 from geosd.files import sha256, write_text
+from geosd.models.gguf_checkpoints import (
+    FETCH_AGAIN,
+    INSTALL_AGAIN,
+    download_gguf,
+    find_gguf_in_folder,
+    find_gguf_in_package,
+    load_gguf,
+)
 from geosd.models.load_and_save import save_model
 from geosd.models.precision import cast_parameters
 from geosd.models.released_models import (
     DamagedReleaseError,
     copy_checkpoint,
     download_checkpoint,
-    load_gguf_package,
 )
 from geosd.models.shipped_base_models import check_files, is_shipped
 from geosd.preemption import catch_sigterm
@@ -52,7 +59,14 @@ def main(
     job = Job("base", params, study, model, draw=draw, out=out)
     settings = job.settings
     if settings["source"] == "released":
-        inputs = _released(settings["checkpoint"], out)
+        checkpoint = settings["checkpoint"]
+        if checkpoint.get("file"):
+            # Of a file that has its hash the folder says where it is, not what it is.
+            folder = job.study.section("base", model)["checkpoint"].get("folder")
+            _released_gguf(checkpoint, folder, out)
+            inputs = {}
+        else:
+            inputs = _released(checkpoint, out)
         job.write_manifest(out, inputs, model=model, draw=draw)
         return
     resume = ResumeState(scratch, job.identity({}, model=model))
@@ -77,14 +91,22 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
                 " when nothing writes to the folder any more."
             )
         return {folder / name: digest for name, digest in hashes.items()}
-    if checkpoint.get("repo"):
-        snapshot = download_checkpoint(checkpoint["repo"], checkpoint["revision"])
-        copy_checkpoint(snapshot, out, links_into=snapshot.parents[2])  # the hub's cache
-    else:
-        pinned = (checkpoint["package"], checkpoint["file"], checkpoint["sha256"])
-        network, tokenizer = load_gguf_package(*pinned)
-        save_model(network, tokenizer, out)
+    snapshot = download_checkpoint(checkpoint["repo"], checkpoint["revision"])
+    copy_checkpoint(snapshot, out, links_into=snapshot.parents[2])  # the hub's cache
     return {}
+
+
+def _released_gguf(checkpoint: Mapping[str, Any], folder: str | None, out: Path) -> None:
+    """Take a released checkpoint of one GGUF file: of a folder, of the hub, or of a package."""
+    file, hint = checkpoint["file"], FETCH_AGAIN
+    if folder:
+        path = find_gguf_in_folder(Path(folder), file)
+    elif checkpoint.get("repo"):
+        path = download_gguf(checkpoint["repo"], checkpoint["revision"], file)
+    else:
+        path, hint = find_gguf_in_package(checkpoint["package"], file), INSTALL_AGAIN
+    network, tokenizer = load_gguf(path, checkpoint["sha256"], hint)
+    save_model(network, tokenizer, out)
 
 
 def _pretrain(

@@ -22,6 +22,7 @@ from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs.assumptions import DEFAULTS
 from geosd.files import bytes_below, write_text
 from geosd.gpu_leases import cards_of_machine, smallest_memory
+from geosd.models.gguf_checkpoints import cached_gguf
 from geosd.models.released_models import cached_checkpoint
 from geosd.prerequisites import checks, slurm
 from geosd.prerequisites.checks import Check, hub_answers, missing, report
@@ -129,12 +130,17 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
     checkpoints = [
         (model, checkpoint)
         for model, checkpoint in released
-        if checkpoint.get("repo") and not Path(folders.base(model), "model.safetensors").is_file()
+        if checkpoint.get("repo")
+        and not (checkpoint.get("file") and _folder_of_gguf(study, model))
+        and not Path(folders.base(model), "model.safetensors").is_file()
     ]
     for model, checkpoint in released:
-        if (folder := checkpoint.get("folder")) and not Path(folder, "config.json").is_file():
+        folder, file = checkpoint.get("folder"), "config.json"
+        if checkpoint.get("file"):  # results are not named by its folder
+            folder, file = _folder_of_gguf(study, model), checkpoint["file"]
+        if folder and not Path(folder, file).is_file():
             cure = "put the checkpoint there, or name its folder: base.checkpoint.folder"
-            yield Check(f"base model of {model}", "missing", f"no config.json in {folder}", cure)
+            yield Check(f"base model of {model}", "missing", f"no {file} in {folder}", cure)
     if not entries and not checkpoints:
         return
     answers = hub_answers(constants.ENDPOINT, constants.HF_HUB_OFFLINE)
@@ -145,8 +151,16 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Chec
         yield checks.check_raw_files(Path(data["raw"]), names, cached, answers)
     for model, checkpoint in checkpoints:
         pinned = (checkpoint["repo"], checkpoint["revision"])
-        cached = cached_checkpoint(*pinned) is not None
-        yield checks.check_checkpoint(model, *pinned, cached, answers, on_nodes)
+        file = checkpoint.get("file")
+        cached = cached_gguf(*pinned, file) if file else cached_checkpoint(*pinned)
+        found = cached is not None
+        yield checks.check_checkpoint(model, *pinned, found, answers, on_nodes, file)
+
+
+def _folder_of_gguf(study: Study, model: str) -> str | None:
+    """The folder that stands in for the hub, of a checkpoint of one file."""
+    folder: str | None = study.section("base", model)["checkpoint"].get("folder")
+    return folder
 
 
 def _disk(study: Study, site: slurm.Site) -> Iterator[Check]:

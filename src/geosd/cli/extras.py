@@ -25,10 +25,14 @@ def main(study: str, locks: Path = Path("envs")) -> None:
     carriers: set[str] = set()
     for one in studies:
         carriers |= _carriers(one)
-    for extra in importlib.metadata.metadata("geosd").get_all("Provides-Extra", []):
-        lock = locks / f"{extra}.txt"
-        if lock.exists() and carriers & locked_versions(lock).keys():
+    declared = importlib.metadata.metadata("geosd").get_all("Provides-Extra", [])
+    existing = [extra for extra in declared if (locks / f"{extra}.txt").exists()]
+    pins = {extra: locked_versions(locks / f"{extra}.txt").keys() for extra in existing}
+    # The smallest first: what brings a package alone is taken before what brings others with it.
+    for extra in sorted(existing, key=lambda extra: len(pins[extra])):
+        if carriers & pins[extra]:
             print(extra)
+            carriers -= pins[extra]
 
 
 def _samples_with_vllm(study: Study) -> bool:
@@ -42,6 +46,8 @@ def _carriers(study: Study) -> set[str]:
         checkpoint = study.section("base", model)["checkpoint"]
         if checkpoint and checkpoint.get("package"):
             carriers.add(canonicalize_name(checkpoint["package"]))
+        elif checkpoint and checkpoint.get("file"):
+            carriers.add("gguf")
         if any(study.training(model, variant).get("lora") for variant in study.trained):
             carriers.add("peft")
     return carriers

@@ -183,6 +183,8 @@ def tokenizer_folder(study: Study, model: str) -> Path | None:
     if (made / "config.json").is_file():
         return made
     checkpoint = settings("base", study, model).get("checkpoint") or {}
+    if checkpoint.get("file"):  # a tokenizer inside a GGUF file
+        return None
     folder = checkpoint.get("folder")
     if folder:
         return Path(folder) if Path(folder, "config.json").is_file() else None

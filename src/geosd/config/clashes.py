@@ -360,7 +360,10 @@ def _unpinned(checkpoint: Mapping[str, Any]) -> str | None:
     named = [place for place in PINS if checkpoint.get(place)]
     if not named:
         return "base.checkpoint names neither repo, folder nor package"
-    missing = [key for key in PINS[named[0]] if not checkpoint.get(key)]
+    needed = list(PINS[named[0]])
+    if checkpoint.get("file") or checkpoint.get("sha256"):
+        needed += [key for key in ("file", "sha256") if key not in needed]
+    missing = [key for key in needed if not checkpoint.get(key)]
     if missing:
         return f"base.checkpoint names {named[0]} but not {', '.join(missing)}"
     return None

@@ -242,9 +242,11 @@ class Checkpoint(Section):
     package: Annotated[str, Field(pattern=r"^\w+$")] | None
     """Installed Python package that carries the weights as a GGUF file."""
     file: Annotated[str, Field(pattern=r"^[\w.-]+\.gguf$")] | None
-    """That GGUF file, inside the package."""
+    """A GGUF file of the repository, the folder or the package that holds weights and tokenizer;
+    null where they are files of their own. The weights are dequantised."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
-    """Its SHA-256."""
+    """SHA-256 of that file, compared before anything of it is read. Results are named by it, not by
+    the folder."""
 
 
 class Base(Section):

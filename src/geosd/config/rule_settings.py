@@ -95,7 +95,10 @@ def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
     if folder:
         return _base_of_files(folder, pinned_files(folder))
     if section["source"] == "released":
-        folder = section["checkpoint"].get("folder")
+        checkpoint = section["checkpoint"]
+        if checkpoint.get("file"):  # its hash says what it is; the folder says where it is
+            return {**section, "checkpoint": _without(checkpoint, "folder")}
+        folder = checkpoint.get("folder")
         if folder:
             return _base_of_files(folder, hashes_of_checkpoint(Path(folder)))
     return section

@@ -1,6 +1,5 @@
-"""Released checkpoints: from the hub at a commit, from a folder, or from an installed package."""
+"""Released checkpoints of plain weights: from the hub at a commit, or from a folder."""
 
-import importlib.util
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -13,11 +12,9 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from geosd.files import atomic_write, copy
-from geosd.files import sha256 as sha256_of
-from geosd.models.checkpoint_checks import refuse_adapters
 from geosd.models.load_and_save import (
     WEIGHTS,
     load_causal_lm,
@@ -185,46 +182,3 @@ def merge_files(files: Iterable[Path]) -> dict[str, Tensor]:
         refuse_broken_tensors(part.items(), file)
         tensors |= part
     return tensors
-
-
-def load_gguf_package(
-    package: str, file: str, sha256: str
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load the released model that an installed package carries as GGUF, dequantised.
-
-    The package is located and not imported, so its dependencies are not needed.
-
-    Raises:
-        ReleaseNotFoundError: The package, its file, or the reader of GGUF is not installed.
-        DamagedReleaseError: The file has another hash.
-    """
-    places: Iterable[str] = ()
-    with suppress(ImportError, ValueError):  # no name of a package
-        spec = importlib.util.find_spec(package)
-        places = (spec and spec.submodule_search_locations) or ()  # a module alone has none
-    folder = next((Path(place) for place in places if Path(place, file).is_file()), None)
-    if folder is None or not importlib.util.find_spec("gguf"):
-        raise ReleaseNotFoundError(
-            f"{file} of the Python package {package!r}, or the package 'gguf' that reads it, is not"
-            " installed.\nHint: envs/install.sh smollm2 installs both; `make run STUDY=smollm2`"
-            " does so by itself."
-        )
-    got = sha256_of(folder / file)
-    if got != sha256:
-        raise DamagedReleaseError(
-            f"{folder / file}: SHA-256 is {got}, expected {sha256}.\nHint: install the version that"
-            " pyproject.toml and envs/install.sh name, or pin the new file in params.yaml."
-        )
-    refuse_adapters(folder)
-    tokenizer = AutoTokenizer.from_pretrained(
-        folder, gguf_file=file, local_files_only=True, trust_remote_code=False
-    )
-    read = load_causal_lm(folder, gguf_file=file)
-    refuse_broken_tensors(read.named_parameters(), folder / file)
-    # The configuration must not say that the weights are quantized: the saved weights are plain.
-    values = read.config.to_dict()
-    values.pop("quantization_config", None)
-    model = type(read)(type(read.config)(**values))
-    model.load_state_dict(read.state_dict())
-    model.generation_config = read.generation_config
-    return model.float(), tokenizer

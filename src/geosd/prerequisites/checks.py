@@ -157,22 +157,31 @@ def check_raw_files(
 
 
 def check_checkpoint(
-    model: str, repo: str, revision: str, cached: bool, hub_answers: bool, on_nodes: bool
+    model: str,
+    repo: str,
+    revision: str,
+    cached: bool,
+    hub_answers: bool,
+    on_nodes: bool,
+    file: str | None = None,
 ) -> Check:
     """Look for a released checkpoint, whole, in the hub's cache, or else for the hub.
 
-    Whether a compute node, which reads it where `on_nodes`, reaches the hub is not known here.
+    `file` is the one of the repository that is the checkpoint; None where it is all of it. Whether
+    a compute node, which reads it where `on_nodes`, reaches the hub is not known here.
     """
     subject = f"checkpoint of {model}"
     if cached:
         return Check(subject, "ok", f"{repo} is in the hub's cache")
     if hub_answers and not on_nodes:
         return Check(subject, "ok", f"{repo} is not in the hub's cache; the hub answers")
+    words = [repo, file] if file else [repo]
     return Check(
         subject,
         "missing",
         f"{repo} is not in the hub's cache" + (", which a compute node reads" * on_nodes),
-        f"hf download {repo} --revision {revision}, with HF_HOME in a folder that all nodes see",
+        f"hf download {' '.join(words)} --revision {revision}, with HF_HOME in a folder that all"
+        " nodes see",
     )
 
 
