@@ -24,6 +24,7 @@ ORDER = (
     "smollm2",
     "kfac",
     "generation",
+    "decoding",
     "divergence",
     "scaling",
     "workflow",

@@ -27,6 +27,7 @@ SECTIONS = {
     "floors": ("floors.py", []),
 }
 LONG = {
+    "decoding": ("decoding.py", ["--qwen", "{qwen}"]),
     "smollm2": ("steps.py", ["--trl", "{trl}", "--smollm2", "--models"]),
     "long": ("workflow.py", ["--long"]),
 }
@@ -39,6 +40,7 @@ def main() -> int:
     options.add_argument("--long", action="store_true", help="the long ones too")
     options.add_argument("--trl", default=".venv-trl-bench/bin/python")
     options.add_argument("--vllm", default=".venv-vllm/bin/python")
+    options.add_argument("--qwen", default="models/qwen05", help="folder of Qwen's GGUF file")
     options.add_argument("--out", type=Path, default=Path("docs/measurements"))
     options.add_argument("--page", type=Path, default=Path("benchmarks/README.md"))
     options.add_argument("--smoke", action="store_true", help="smallest sizes: do they run?")
@@ -56,7 +58,8 @@ def main() -> int:
         for name in names:
             program, words = known[name]
             out, began = Path(scratch) / f"{name}.json", time.monotonic()
-            arguments = [word.format(trl=given.trl, vllm=given.vllm) for word in words]
+            places = {"trl": given.trl, "vllm": given.vllm, "qwen": given.qwen}
+            arguments = [word.format(**places) for word in words]
             arguments += ["--smoke"] * given.smoke
             command = [sys.executable, str(ROOT / "benchmarks" / program), "--out", str(out)]
             done = subprocess.run([*command, *arguments], env=environment)

@@ -68,6 +68,21 @@ def test_sampling_and_its_floor(program):
     assert floor["× floor's time"] == "1"
 
 
+def test_decoding_by_packed_weights(program):
+    from torch import nn
+
+    from geosd.sampling.decoding.packed_step import can_pack
+
+    if not can_pack(nn.Linear(2, 2)):
+        pytest.skip("oneDNN packs no float32 layers on this machine")
+    result = program("decoding")
+    rows = columns_of(result["tables"][0])
+    assert {name.split(",")[0] for name in rows} == {"packed", "eager", "generate()"}
+    assert all(cells["× eager"] == "1" for name, cells in rows.items() if "eager" in name)
+    (headline, *_) = result["headlines"]
+    assert headline["value"] > 0 and headline["holds"] is (headline["value"] >= 2)
+
+
 def test_the_bare_loop_is_the_model(root, monkeypatch):
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
     generation, synthetic = map(importlib.import_module, ("generation", "synthetic"))

@@ -14,6 +14,7 @@ ADDED_LATER: dict[str, tuple[Any, ...]] = {
     "data.wording": (None,),
     "evaluation.allocation": (None,),
     "pool.solutions": ("rollouts",),
+    "rollout.packed": (False,),
     "rollout.precision": ("float32",),
     "training.lora": (None,),
     "training.optimiser.kfac.least_share": (1.0,),

@@ -315,6 +315,10 @@ class Rollout(Section):
     """Responses in flight at once: rows of a batch of transformers, max_num_seqs of vLLM."""
     compile: bool
     """Whether one step of decoding is compiled for this machine. Read by transformers only."""
+    packed: bool = optional(False)
+    """Whether decoding on a CPU reads the weights of linear layers from copies in oneDNN's order,
+    made for each batch; not with compile. Last bits of logits differ by it. Left out: false. Read
+    by transformers only."""
     precision: Literal["auto", "bfloat16", "float32"]
     """Type of the engine's copy of the weights; `auto` as in training. In a training transformers
     has no copy: it samples in training.precision."""
@@ -325,6 +329,13 @@ class Rollout(Section):
     next to it, and of the host's memory on a CPU; alone on a GPU the engine takes .9."""
     process: Literal["own", "same"]
     """Whether the engine has a process of its own, or runs in the trainer's."""
+
+    @model_validator(mode="after")
+    def _one_step(self) -> Rollout:
+        """Refuse two ways to compute a step."""
+        if self.packed and self.compile:
+            raise ValueError("packed is true, and so is compile; a step is one or the other")
+        return self
 
     @model_validator(mode="after")
     def _one_device(self) -> Rollout:

@@ -77,9 +77,10 @@ def sampling_settings(study: Study, model: str, *roles: str) -> Settings:
     rollout = study.section("rollout", model)
     # The other engine's options are not read, so they must not cause a rerun.
     if rollout["engine"] == "vllm":
-        rollout = _without(rollout, "compile")
+        rollout = _without(rollout, "compile", "packed")
     else:
-        rollout = _only(rollout, "engine", "sequences", "compile", "precision")
+        read = ("engine", "sequences", "compile", "packed", "precision")
+        rollout = {key: value for key, value in rollout.items() if key in read}
         rollout = without_added_later("rollout", rollout)
     thinking = _thinking(data, *roles)
     return {"source": data["source"], "thinking": thinking, **prompts, "rollout": rollout}

@@ -68,6 +68,7 @@ def build_sampler(
             encoding.pad_id,
             rows=options["sequences"],
             compiled=options.get("compile", False),
+            packed=options.get("packed", False),
             progress=progress,
         )
     require_vllm()

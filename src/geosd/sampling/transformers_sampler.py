@@ -22,6 +22,7 @@ from geosd.sampling.decoding.decode_session import (
     takes_preallocated_cache,
 )
 from geosd.sampling.decoding.decode_step import DecodeStep, EagerStep
+from geosd.sampling.decoding.packed_step import PackedStep, can_pack
 from geosd.sampling.paused_part import PartLeftError, PausedPart, never
 from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
 from geosd.sampling.token_draws import NO_TOKEN, draw_tokens, request_uniforms
@@ -66,6 +67,8 @@ class TransformersSampler(Sampler):
         rows: Prompts generated together.
         compiled: Whether one step of an fp32 model on a CPU is compiled, once per architecture and
             machine; without a compiler the model's own modules compute it.
+        packed: Whether the linear layers of a model on a CPU, not compiled, read weights that are
+            packed anew for each batch; see `PackedStep`.
         progress: What the progress bar says; None shows none.
     """
 
@@ -79,10 +82,12 @@ class TransformersSampler(Sampler):
         pad_id: int,
         rows: int = 256,
         compiled: bool = False,
+        packed: bool = False,
         progress: str | None = None,
     ) -> None:
         """Remember what to sample from and how."""
-        self.model, self.rows, self.compiled, self.progress = model, rows, compiled, progress
+        self.model, self.rows, self.progress = model, rows, progress
+        self.compiled, self.packed = compiled, packed
         self.end_ids, self.pad_id = sorted(set(end_ids)), pad_id
         self.on_finish: OnFinish | None = None
         self.stop_requested: Callable[[], bool] = never
@@ -159,19 +164,21 @@ class TransformersSampler(Sampler):
         return EagerStep(self.model)
 
     def _open(self, prompts: list[Sequence[int]], new_tokens: int) -> DecodeSession:
-        step = self._step_of_batch()
+        step = self._step_of_batch(len(prompts))
         if step is None:
             return ModelCacheSession(self.model, prompts, self.pad_id)
         return PreallocatedSession(self.model, step, prompts, self.pad_id, new_tokens)
 
-    def _step_of_batch(self) -> DecodeStep | None:
-        """The decode step of a batch; notes it for the record."""
+    def _step_of_batch(self, rows: int) -> DecodeStep | None:
+        """The decode step of a batch of so many prompts; notes it for the record."""
         step = self._step
         # Autocast, and weights of another type or on another device, are not in the program.
         if isinstance(step, CompiledStep) and (
             torch.is_autocast_enabled("cpu") or not step.read_weights()
         ):
             step = EagerStep(self.model)
+        if isinstance(step, EagerStep) and self.packed and can_pack(self.model):
+            step = PackedStep(self.model, rows)
         self._step_record = {"kind": "by the model's own cache"} if step is None else step.record
         return step
 
@@ -193,7 +200,7 @@ class TransformersSampler(Sampler):
         """The part that a job left in the middle, if it is this one."""
         if self.paused is None or not self.paused.head.exists():
             return None
-        step = self._step_of_batch()
+        step = self._step_of_batch(len(places))
         found = self.paused.load(self._key(batch, places, sampling))
         if step is None or found is None:
             return None

@@ -1,0 +1,204 @@
+"""Decoding of released models on a CPU: packed weights, the eager step, and `generate()`, by rows.
+
+    python benchmarks/decoding.py --qwen FOLDER      # of the GGUF file that params.yaml names
+
+Prompts of 32 tokens, 32 new ones, temperature 1, no early end; float32, and bfloat16 where the
+processor multiplies it faster. The three take turns in one process, and a ratio is the median over
+turns. The share is that of the machine's bandwidth: the bytes of the weights that are read once for
+each new token, by the seconds of the whole batch, over the bytes a second of a sum over 1 GB, which
+takes its turn with them.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import synthetic
+import torch
+from measuring import ROOT, by_turns, cpu_summary, digits, finish, headline, parser, result, table
+from measuring import with_spread as spread
+from steps import smollm2
+from torch import nn
+from transformers import GenerationConfig
+
+from geosd.models.load_and_save import load_model
+from geosd.models.precision import bfloat16_is_faster, cast_parameters
+from geosd.sampling.decoding.packed_step import PackedStep, can_pack
+from geosd.sampling.sampler import SamplingParams
+from geosd.sampling.transformers_sampler import TransformersSampler
+
+ROWS = (1, 8, 32)
+ENGINES = ("packed", "eager", "generate()")
+
+
+def qwen(folder: Path) -> nn.Module:
+    """The Qwen of params.yaml, from the folder of its GGUF file."""
+    import yaml
+
+    from geosd.models.gguf_checkpoints import find_gguf_in_folder, load_gguf
+
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    checkpoint = params["models"]["qwen2.5-coder-0.5b"]["base"]["checkpoint"]
+    path = find_gguf_in_folder(folder, checkpoint["file"])
+    return load_gguf(path, checkpoint["sha256"])[0].eval()
+
+
+def models(given: Any) -> Iterator[tuple[str, nn.Module]]:
+    """The models to measure by their names, one after the other in memory."""
+    if given.smoke:
+        yield "tiny", synthetic.model(synthetic.SHAPES["tiny"])
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        if "smollm2" in given.models and smollm2(Path(scratch)):
+            yield "SmolLM2-135M", load_model(scratch)[0]
+    if "qwen" in given.models and given.qwen is not None:
+        yield "Qwen2.5-Coder-0.5B", qwen(given.qwen)
+
+
+def read_bytes(model: nn.Module, engine: str) -> int:
+    """Bytes of the weights that one token reads whole: those of all linear layers.
+
+    Our engines read the head in float32 where the other weights are bfloat16.
+    """
+    total = 0
+    for module in model.modules():
+        if type(module) is nn.Linear:
+            wide = module is model.lm_head and engine != "generate()"
+            total += module.weight.numel() * (4 if wide else module.weight.element_size())
+    return total
+
+
+def engines(model: nn.Module, rows: int, prompt: int, new: int) -> dict[str, Callable[[], None]]:
+    """Each engine's sampling of so many responses."""
+    prompts = synthetic.prompt_ids(rows, prompt, model.config.vocab_size)
+    ids = torch.tensor(prompts)
+    config = GenerationConfig(
+        do_sample=True,
+        temperature=1.0,
+        top_k=0,
+        top_p=1.0,
+        max_new_tokens=new,
+        eos_token_id=model.config.vocab_size,  # no token ends a response
+        pad_token_id=synthetic.PAD,
+    )
+
+    def ours(packed: bool) -> None:
+        sampler = TransformersSampler(model, [], synthetic.PAD, rows=rows, packed=packed)
+        done = sampler.sample(prompts, SamplingParams(1.0, 1.0, new), seed=0)
+        assert sum(len(each.ids) for each in done) == rows * new
+        assert sampler.record()["step"]["kind"] == ("packed" if packed else "eager")
+
+    @torch.inference_mode()
+    def generate() -> None:
+        out = model.generate(
+            input_ids=ids, attention_mask=torch.ones_like(ids), generation_config=config
+        )
+        assert out.shape == (rows, prompt + new)
+
+    functions = (partial(ours, True), partial(ours, False), generate)
+    return dict(zip(ENGINES, functions, strict=True))
+
+
+def ratio(times: dict[str, list[dict[str, float]]], one: str, other: str, clock: str) -> float:
+    """The median over turns of one engine's seconds over another's."""
+    pairs = zip(times[one], times[other], strict=True)
+    return statistics.median(a[clock] / b[clock] for a, b in pairs)
+
+
+def main() -> None:
+    """Measure each model in each type at each number of rows."""
+    options = parser(__doc__)
+    options.add_argument("--models", nargs="+", default=["smollm2", "qwen"])
+    options.add_argument("--qwen", type=Path, help="folder of Qwen's GGUF file")
+    options.add_argument("--rows", nargs="+", type=int, default=list(ROWS))
+    options.add_argument("--types", nargs="+", default=["float32", "bfloat16"])
+    options.add_argument("--new", type=int, default=32, help="tokens of a response")
+    options.add_argument("--repetitions", type=int, default=3)
+    options.add_argument("--threads", type=int, default=1)
+    given = options.parse_args()
+    torch.set_num_threads(given.threads)
+    if given.smoke:
+        given.rows, given.new, given.repetitions = [1, 2], 3, 1
+    if not bfloat16_is_faster(torch.device("cpu")):
+        given.types = [name for name in given.types if name != "bfloat16"]
+    # The wall is the clock of several threads; CPU seconds are disturbed less where there is one.
+    clock = "cpu" if given.threads == 1 else "wall"
+    buffer = torch.ones((2**20 if given.smoke else 2**30) // 4)
+    rows_of_table, data, found = [], [], []
+    for name, model in models(given):
+        for kind in given.types:
+            cast_parameters(model, getattr(torch, kind))
+            gc.collect()
+            if not can_pack(model):
+                continue
+            for rows in given.rows:
+                named: dict[str, Callable[[], Any]] = dict(engines(model, rows, 32, given.new))
+                named["sum of 1 GB"] = buffer.sum
+                named["packing"] = partial(PackedStep, model, rows)
+                times = by_turns(named, given.repetitions)
+                best = min(each[clock] for each in times["sum of 1 GB"])
+                bandwidth = buffer.nbytes / best
+                for engine in ENGINES:
+                    read = read_bytes(model, engine) * given.new
+                    seconds = statistics.median(each[clock] for each in times[engine])
+                    rows_of_table.append(
+                        [
+                            f"{engine}, {name}, {kind}, {rows} rows",
+                            spread(cpu_summary(times[engine])),
+                            digits(rows * given.new / seconds),
+                            digits(ratio(times, "eager", engine, clock)),
+                            digits(ratio(times, "generate()", engine, clock)),
+                            digits(read / seconds / 1e9),
+                            digits(read / seconds / bandwidth),
+                        ]
+                    )
+                data.append(
+                    {
+                        "model": name,
+                        "type": kind,
+                        "rows": rows,
+                        "times": times,
+                        "bandwidth": bandwidth,
+                        "read_bytes_a_token": {e: read_bytes(model, e) for e in ENGINES},
+                    }
+                )
+                faster = ratio(times, "eager", "packed", clock)
+                if rows > 1:
+                    what = f"decoding {rows} rows by packed weights, {name}, {kind}: times eager"
+                    found.append(headline(what, faster, "at least 2", faster >= 2))
+    if not data:
+        raise SystemExit(
+            "Nothing to measure: no model is here, or oneDNN packs none of its layers.\n"
+            "Hint: envs/install.sh smollm2, or --qwen FOLDER."
+        )
+    packing = max(
+        statistics.median(each[clock] for each in one["times"]["packing"])
+        / statistics.median(each[clock] for each in one["times"]["packed"])
+        for one in data
+    )
+    notes = (
+        f"{given.threads} thread(s), {clock} seconds; {given.new} new tokens after 32. A batch's"
+        f" seconds have its prompts and its packing in them; packing is {packing:.0%} of them at"
+        " most. The share can be above 1 where weights stay in the cache."
+    )
+    columns = [
+        "engine",
+        "CPU s a batch",
+        "tokens / s",
+        "× eager",
+        "× generate()",
+        "GB/s",
+        "share of bandwidth",
+    ]
+    tables = [table("Decoding by packed weights", columns, rows_of_table, notes)]
+    finish(result("decoding", tables, {"runs": data}, found), given.out)
+
+
+if __name__ == "__main__":
+    main()
