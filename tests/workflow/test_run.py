@@ -99,7 +99,13 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
 
 
 @pytest.mark.parametrize(
-    ("study", "needed"), [("quick", []), ("smollm2_methods", ["smollm2"]), ("own", ["smollm2"])]
+    ("study", "needed"),
+    [
+        ("quick", []),
+        ("smollm2_methods", ["smollm2"]),
+        ("own", ["smollm2"]),
+        ("qwen05_rates", ["gguf"]),
+    ],
 )
 def test_what_make_run_installs_follows_from_the_models_of_the_study(
     root, tmp_path, monkeypatch, capsys, study, needed
