@@ -38,7 +38,10 @@ def study(stopped):
     return resolve(load(stopped / "params.yaml"), "quick")
 
 
-@pytest.fixture(scope="module", params=["geosd float32", "grpo bfloat16"])
+RUNS = ["geosd float32", pytest.param("grpo bfloat16", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module", params=RUNS)
 def taken(request, small, stopped):
     """A longer run, the shorter run taken from it, and the same shorter run trained."""
     name, storage = request.param.split()

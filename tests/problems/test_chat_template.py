@@ -49,6 +49,7 @@ def test_a_hostile_template_ends_and_names_the_checkpoint(kind):
     assert render("{{ messages[1].content }}", TURNS, {}, "base/x") == TURNS[1]["content"]
 
 
+@pytest.mark.slow
 def test_each_prompt_has_the_whole_time(process):
     """The limit is a prompt's: many that take a moment each are no reason to end."""
     slow = "{% for i in range(100000) %}{% for j in range(20) %}{% endfor %}{% endfor %}done"

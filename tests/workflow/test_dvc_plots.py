@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 import yaml
 from matplotlib.figure import Figure
 from PIL import Image
 
 
+@pytest.mark.slow
 def test_the_page_of_plots_is_drawn_without_a_network(browser, root, tmp_path):
     for name in (".dvc/config", "dvc.yaml", "params.yaml", "workflow/dvc/settings.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

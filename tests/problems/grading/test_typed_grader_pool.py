@@ -96,6 +96,7 @@ def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
         assert grade_answer("(" * 45 + r"\frac{1}{3}" + ")" * 45, r"\frac{1}{3}", pool).correct
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_during_a_comparison_is_a_crash():
     with started(TypedGrader(seconds=20)) as pool:
         end = threading.Timer(0.3, os.kill, [pool._process.process.pid, signal.SIGSEGV])
