@@ -45,7 +45,7 @@ miniature: .venv/installed  ## run all studies of the miniature; some hours on t
 	@set -e; for study in $(MINIATURE); do echo "== $$study"; $(again) run STUDY=$$study; done
 	@$(again) figures STUDY=miniature_all
 
-plan: .venv/installed  ## print a study's jobs and cost (GPU=a100, 4090, ...); ALL=1 lists each job, and why
+plan: .venv/installed  ## print a study's jobs and cost (GPU=a100); ALL=1 lists each job
 	@$(GEOSD) plan --study $(STUDY) $(if $(GPU),--gpu $(GPU)) $(if $(ALL),--all)
 
 doctor: $(BIN)/python  ## check that this machine and its cluster can run a study

@@ -93,6 +93,7 @@ def assemble_synthetic_run(
         **copies,
         teacher=student,
         average=None,
+        purified=False,
         refresh=lambda step: None,  # one anchor serves all steps
     )
     with torch.no_grad():  # away from the anchor, where the distance to it has a gradient

@@ -105,7 +105,13 @@ def test_rows_of_a_study_judged_once_are_those_of_holms_adjusted_p():
     mean, sd = generator.normal(0.6, 0.4, (400, 3)), generator.uniform(0.3, 1.5, (400, 3))
     found = words_of(mean, sd, SEEDS, (SEEDS,), 0, 1)
     p = 2 * t.sf(np.abs(mean / (sd / SEEDS**0.5)), SEEDS - 1)
-    expected = np.array([np.array(holm(list(row))) < 0.05 for row in p]) * np.sign(mean)
+    order = p.argsort(axis=1)
+    steps = np.take_along_axis(p, order, axis=1) * [3, 2, 1]
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, np.maximum.accumulate(steps, axis=1), axis=1)
+    # statsmodels collects garbage at each call, so that it judges some rows alone.
+    assert adjusted[:5].clip(max=1) == pytest.approx(np.array([holm(list(row)) for row in p[:5]]))
+    expected = (adjusted < 0.05) * np.sign(mean)
     assert (found == expected).all() and 200 < (found != 0).sum() < 1000
 
 

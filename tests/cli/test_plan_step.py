@@ -15,8 +15,8 @@ from geosd.cli import plan
 from geosd.config import load, resolve
 from geosd.config.run_folders import RunFolders
 from geosd.costs.assumptions import DEFAULTS
+from geosd.costs.gpu_memory import inference_gpu_memory, total_bytes, training_gpu_memory
 from geosd.costs.hours import measured_hours, plan_rows
-from geosd.costs.memory_and_disk import inference_gpu_memory, total_bytes, training_gpu_memory
 from geosd.models.architectures import architecture
 from geosd.prerequisites import slurm
 from geosd.provenance.manifest import write_manifest

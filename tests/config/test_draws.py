@@ -187,7 +187,7 @@ def test_addresses_without_draws_are_those_of_before_there_were_any(root):
     """Studies of one draw keep their results: the addresses follow by the first formula."""
     params = load(root / "params.yaml")
     names = [name for name in params.studies if name.split("_")[0] in ("paper", "smollm2")]
-    assert len(names) == 14
+    assert len(names) == 18
     for name in names:
         study = resolve(params, name)
         found = RunFolders(study)

@@ -42,7 +42,9 @@ def test_a_wrong_hyperparameter_is_named_with_what_is_allowed(edited, old, new, 
 
 def test_infinity_is_allowed_where_the_objective_allows_it(edited):
     other_modes = "        - {objective.outlier: [clamp, mask, forward]}\n"
-    params = load(edited((OUTLIER_CAP, "        outlier_cap: .inf\n"), (other_modes, "")))
+    readings = [(f"      tropd_{mode}: *comparator_rates\n", "") for mode in ("mask", "forward")]
+    path = edited((OUTLIER_CAP, "        outlier_cap: .inf\n"), (other_modes, ""), *readings)
+    params = load(path)
     assert params.variants["tropd"].training.objective.outlier_cap == float("inf")
 
 

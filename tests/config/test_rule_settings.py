@@ -92,7 +92,7 @@ def test_thinking_is_one_value_in_folders_where_those_that_a_rule_asks_think_ali
 
 def test_the_date_is_of_every_rule_with_prompts_and_left_out_it_is_as_before(root, edited):
     before = resolve(load(root / "params.yaml"), "smollm2_rates")
-    wording = "      wording:\n"
+    wording = '      wording:\n        instruction: "Write one line that says'
     assert (root / "params.yaml").read_text().count(wording) == 1
     null, given = (
         resolve(load(edited((wording, f"      date: {value}\n{wording}"))), "smollm2_rates")

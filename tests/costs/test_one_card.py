@@ -8,14 +8,8 @@ from torch import nn
 
 from geosd.cli.training_workloads import with_engine_share
 from geosd.costs.assumptions import DEFAULTS
-from geosd.costs.memory_and_disk import (
-    GB,
-    engine_share,
-    kv_bytes,
-    one_card_memory,
-    total_bytes,
-    training_gpu_memory,
-)
+from geosd.costs.gpu_memory import engine_share, one_card_memory, total_bytes, training_gpu_memory
+from geosd.costs.memory_and_disk import GB, kv_bytes
 from geosd.costs.update_operations import UpdateSize, projection_sizes
 from geosd.costs.workload import GpuRequest, KfacSettings, LoraSettings, TrainingWorkload
 from geosd.models.architectures import architecture
@@ -142,6 +136,8 @@ def test_a_training_takes_the_share_that_is_left_and_no_more_than_it_asks_for():
         "chunk": 1024,
         "microbatch": 1,
         "lora": None,
+        "teacher": "live",
+        "top_k": 1024,
         "objective": {"name": "geosd"},
         "optimiser": {
             "rule": "kfac",

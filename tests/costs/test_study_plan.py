@@ -8,6 +8,7 @@ import pytest
 
 from geosd.claims.published import published
 from geosd.costs.assumptions import DEFAULTS, Assumptions
+from geosd.costs.gpu_memory import inference_gpu_memory, training_gpu_memory
 from geosd.costs.hours import (
     decoding_seconds,
     job_hours,
@@ -17,7 +18,7 @@ from geosd.costs.hours import (
     training_update_units,
     weight_sync,
 )
-from geosd.costs.memory_and_disk import inference_gpu_memory, kv_bytes, training_gpu_memory
+from geosd.costs.memory_and_disk import kv_bytes
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import (
     GpuRequest,

@@ -80,7 +80,7 @@ def test_pip_installs_no_lock_without_hashes(root):
     """torch alone: its build is whatever the index offers."""
     text = "".join((root / name).read_text() for name in ("dev.mk", "envs/install.sh"))
     named = re.findall(r'^.*(?: -r|--requirement) "?envs/\S+\.txt"?$', text, re.M)
-    assert len(named) == 7
+    assert len(named) == 8
     assert all("--require-hashes" in line for line in named), named
 
 

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from geosd.prerequisites import slurm
-from geosd.prerequisites.checks import check_local_gpus
 from geosd.prerequisites.slurm import (
     Request,
     Site,
@@ -128,9 +127,3 @@ def test_a_job_must_see_the_requested_gpus_and_so_must_torch():
     broken = check_job_gpus("gpu", 2, {**seen, "torch": []})
     assert broken.state == "missing" and "torch can use 0" in broken.found
     assert check_job_gpus("gpu", 2, {**seen, "torch": None}).state == "ok"  # no torch to ask
-
-
-def test_a_machine_without_gpus_has_a_hint_to_the_cluster():
-    check = check_local_gpus(3, 0)
-    assert check.state == "missing" and "--profile slurm" in check.cure
-    assert check_local_gpus(3, 4).state == "ok"

@@ -125,12 +125,11 @@ class Workflow:
             return RunFolders(resolve(load("params.yaml"), study))
 
     def change_rate(self, method: str, rate: str) -> None:
-        """Give another learning rate to a method in study quick's own entry for it."""
-        lines = (self.folder / "params.yaml").read_text(encoding="utf-8").splitlines()
-        begins = f"      {method}: {{training: {{learning_rate: "
-        old = next(line for line in lines if line.startswith(begins))
-        lines[lines.index(old)] = f"{begins}{rate}}}}}"
-        (self.folder / "params.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        """Give another learning rate to a method of study quick, by an entry of its own."""
+        rollout = "    rollout: {engine: transformers, compile: true, precision: float32}\n"
+        rollout += "    data:\n      source: search\n"
+        entry = f"    variants: {{{method}: {{training: {{learning_rate: {rate}}}}}}}\n"
+        self.edit("params.yaml", rollout, entry + rollout)
 
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace the one occurrence of a text in a file."""

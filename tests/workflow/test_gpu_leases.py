@@ -67,7 +67,15 @@ def snakemake(project: Path, common: Path) -> subprocess.Popen[bytes]:
 def launchers(driver: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """The launchers of a Snakemake that run a program."""
     found = psutil.Process(driver.pid).children(recursive=True)
-    return [each for each in found if str(LAUNCHER) in each.cmdline() and each.children()]
+    return [each for each in found if runs_a_program(each)]
+
+
+def runs_a_program(process: psutil.Process) -> bool:
+    """Whether a process is a launcher with a child; one that has ended meanwhile is none."""
+    try:
+        return str(LAUNCHER) in process.cmdline() and bool(process.children())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def kill(process: psutil.Process) -> bool:

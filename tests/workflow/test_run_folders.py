@@ -111,7 +111,10 @@ def test_two_variants_of_the_same_settings_are_one_run(folders):
 
 
 def test_a_selection_shares_data_and_base_model_and_has_a_pool_of_its_own(folders):
-    study, selection = folders("quick"), folders("quick_selection")
+    def alike(values):
+        del values["studies"]["quick_selection"]["data"]["conflict"]  # so it is that of quick
+
+    study, selection = folders("quick", alike), folders("quick_selection", alike)
     assert (study.data, study.base(MODEL)) == (selection.data, selection.base(MODEL))
     assert study.pool(MODEL) != selection.pool(MODEL)
     assert selection.train_problems == f"{study.data}/select_train.jsonl"

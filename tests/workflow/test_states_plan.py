@@ -64,7 +64,7 @@ def test_snapshots_of_a_variant_are_no_setting_of_its_training_and_one_of_its_al
     root, tmp_path
 ):
     values = yaml.safe_load((root / "params.yaml").read_text())
-    values["studies"]["quick"]["variants"]["geosd"]["training"]["snapshots"] = [10, 20]
+    values["studies"]["quick"]["variants"] = {"geosd": {"training": {"snapshots": [10, 20]}}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     before, after = (resolve(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
     for variant in before.trained:

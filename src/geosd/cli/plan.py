@@ -25,7 +25,7 @@ from geosd.config import ConfigError, Study, load, resolve
 from geosd.config.job_counts import job_counts
 from geosd.config.kept_weights import kept_for
 from geosd.config.run_folders import RESULTS, RunFolders
-from geosd.costs import hours, memory_and_disk
+from geosd.costs import gpu_memory, hours, memory_and_disk
 from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.fitting import EngineShare, GpuNeed, gpu_needs
 from geosd.costs.schedule import Task, duration, most_in_use, start_times
@@ -261,10 +261,10 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
     request = work.gpu_requests["train"]
     memories = []
     for training in work.trainings.values():
-        of_trainer = memory_and_disk.training_gpu_memory(shape, training, request, assumed)
-        of_sampler = memory_and_disk.inference_gpu_memory(shape, training, request, assumed)
+        of_trainer = gpu_memory.training_gpu_memory(shape, training, request, assumed)
+        of_sampler = gpu_memory.inference_gpu_memory(shape, training, request, assumed)
         memories.append([of_trainer, of_sampler])
-    largest = max(memories, key=lambda both: sum(map(memory_and_disk.total_bytes, both)))
+    largest = max(memories, key=lambda both: sum(map(gpu_memory.total_bytes, both)))
     parts = [f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion"]
     gpus = {"training": request.trainers, "inference": request.inference}
     for (role, n), parts_of_gpu in zip(gpus.items(), largest, strict=True):

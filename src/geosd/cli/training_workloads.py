@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from geosd.costs.assumptions import DEFAULTS, Assumptions
-from geosd.costs.memory_and_disk import engine_share
+from geosd.costs.gpu_memory import engine_share
 from geosd.costs.update_operations import UpdateSize
 from geosd.costs.workload import KfacSettings, LoraSettings, TrainingWorkload
 from geosd.models.architectures import architecture, published_architectures

@@ -8,14 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from geosd.costs.assumptions import GPUS, Assumptions
-from geosd.costs.memory_and_disk import (
-    BF16,
-    FP32,
-    inference_gpu_memory,
-    kv_bytes,
-    total_bytes,
-    training_gpu_memory,
-)
+from geosd.costs.gpu_memory import inference_gpu_memory, total_bytes, training_gpu_memory
+from geosd.costs.memory_and_disk import BF16, FP32, kv_bytes
 from geosd.costs.workload import GpuRequest, ModelWorkload, TrainingWorkload
 from geosd.models.architectures import Architecture, architecture
 

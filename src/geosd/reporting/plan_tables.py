@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from geosd.costs.assumptions import Assumptions
 from geosd.costs.fitting import GpuNeed, parts_too_large, smallest_gpu
+from geosd.costs.gpu_memory import total_bytes
 from geosd.costs.hours import HOUR, PlanRow, WeightSync, likely_hours
-from geosd.costs.memory_and_disk import GB, MemoryPart, total_bytes
+from geosd.costs.memory_and_disk import GB, MemoryPart
 from geosd.reporting.tables import MISSING, markdown_table
 
 ASSUMPTION_LABELS = {
