@@ -2,11 +2,12 @@
 
     python benchmarks/decoding.py --qwen FOLDER      # of the GGUF file that params.yaml names
 
-Prompts of 32 tokens, 32 new ones, temperature 1, no early end; float32, and bfloat16 where the
-processor multiplies it faster. The three take turns in one process, and a ratio is the median over
-turns. The share is that of the machine's bandwidth: the bytes of the weights that are read once for
-each new token, by the seconds of the whole batch, over the bytes a second of a sum over 1 GB, which
-takes its turn with them.
+Prompts of 32 tokens, temperature 1, no early end; float32, and bfloat16 where the processor
+multiplies it faster. A token's time is that of a batch with 33 new tokens less that of one with a
+single one, over 32: prompts, packing and the start of an engine cancel. The three take turns in one
+process, and a ratio is the median over turns. The share is that of the machine's bandwidth: the
+bytes of the weights that a token reads by its seconds, over the bytes a second of a sum over 1 GB,
+which takes its turn with them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from typing import Any
 
 import synthetic
 import torch
-from measuring import ROOT, by_turns, cpu_summary, digits, finish, headline, parser, result, table
+from measuring import (
+    ROOT,
+    by_turns,
+    digits,
+    finish,
+    headline,
+    median_and_spread,
+    parser,
+    result,
+    table,
+)
 from measuring import with_spread as spread
 from steps import smollm2
 from torch import nn
@@ -75,7 +86,7 @@ def read_bytes(model: nn.Module, engine: str) -> int:
 
 
 def engines(model: nn.Module, rows: int, prompt: int, new: int) -> dict[str, Callable[[], None]]:
-    """Each engine's sampling of so many responses."""
+    """Each engine's sampling of so many responses of `new` tokens."""
     prompts = synthetic.prompt_ids(rows, prompt, model.config.vocab_size)
     ids = torch.tensor(prompts)
     config = GenerationConfig(
@@ -88,8 +99,7 @@ def engines(model: nn.Module, rows: int, prompt: int, new: int) -> dict[str, Cal
         pad_token_id=synthetic.PAD,
     )
 
-    def ours(packed: bool) -> None:
-        sampler = TransformersSampler(model, [], synthetic.PAD, rows=rows, packed=packed)
+    def ours(sampler: TransformersSampler, packed: bool) -> None:
         done = sampler.sample(prompts, SamplingParams(1.0, 1.0, new), seed=0)
         assert sum(len(each.ids) for each in done) == rows * new
         assert sampler.record()["step"]["kind"] == ("packed" if packed else "eager")
@@ -101,14 +111,24 @@ def engines(model: nn.Module, rows: int, prompt: int, new: int) -> dict[str, Cal
         )
         assert out.shape == (rows, prompt + new)
 
-    functions = (partial(ours, True), partial(ours, False), generate)
-    return dict(zip(ENGINES, functions, strict=True))
+    functions = []
+    for packed in (True, False):
+        sampler = TransformersSampler(model, [], synthetic.PAD, rows=rows, packed=packed)
+        functions.append(partial(ours, sampler, packed))
+    return dict(zip(ENGINES, (*functions, generate), strict=True))
 
 
-def ratio(times: dict[str, list[dict[str, float]]], one: str, other: str, clock: str) -> float:
+def token_seconds(
+    times: dict[str, list[dict[str, float]]], engine: str, new: int, clock: str
+) -> list[float]:
+    """Seconds of one token of every row, at each turn."""
+    pairs = zip(times[engine], times[f"{engine}, one token"], strict=True)
+    return [(long[clock] - short[clock]) / new for long, short in pairs]
+
+
+def ratio(one: list[float], other: list[float]) -> float:
     """The median over turns of one engine's seconds over another's."""
-    pairs = zip(times[one], times[other], strict=True)
-    return statistics.median(a[clock] / b[clock] for a, b in pairs)
+    return statistics.median(a / b for a, b in zip(one, other, strict=True))
 
 
 def main() -> None:
@@ -118,7 +138,7 @@ def main() -> None:
     options.add_argument("--qwen", type=Path, help="folder of Qwen's GGUF file")
     options.add_argument("--rows", nargs="+", type=int, default=list(ROWS))
     options.add_argument("--types", nargs="+", default=["float32", "bfloat16"])
-    options.add_argument("--new", type=int, default=32, help="tokens of a response")
+    options.add_argument("--new", type=int, default=32, help="tokens that are timed")
     options.add_argument("--repetitions", type=int, default=3)
     options.add_argument("--threads", type=int, default=1)
     given = options.parse_args()
@@ -138,22 +158,25 @@ def main() -> None:
             if not can_pack(model):
                 continue
             for rows in given.rows:
-                named: dict[str, Callable[[], Any]] = dict(engines(model, rows, 32, given.new))
+                named: dict[str, Callable[[], Any]] = dict(engines(model, rows, 32, 1 + given.new))
+                for engine, function in engines(model, rows, 32, 1).items():
+                    named[f"{engine}, one token"] = function
                 named["sum of 1 GB"] = buffer.sum
                 named["packing"] = partial(PackedStep, model, rows)
                 times = by_turns(named, given.repetitions)
                 best = min(each[clock] for each in times["sum of 1 GB"])
                 bandwidth = buffer.nbytes / best
-                for engine in ENGINES:
-                    read = read_bytes(model, engine) * given.new
-                    seconds = statistics.median(each[clock] for each in times[engine])
+                tokens = {e: token_seconds(times, e, given.new, clock) for e in ENGINES}
+                for engine, each_turn in tokens.items():
+                    read = read_bytes(model, engine)
+                    seconds = statistics.median(each_turn)
                     rows_of_table.append(
                         [
                             f"{engine}, {name}, {kind}, {rows} rows",
-                            spread(cpu_summary(times[engine])),
-                            digits(rows * given.new / seconds),
-                            digits(ratio(times, "eager", engine, clock)),
-                            digits(ratio(times, "generate()", engine, clock)),
+                            spread(median_and_spread(each_turn)),
+                            digits(rows / seconds),
+                            digits(ratio(tokens["eager"], each_turn)),
+                            digits(ratio(tokens["generate()"], each_turn)),
                             digits(read / seconds / 1e9),
                             digits(read / seconds / bandwidth),
                         ]
@@ -164,11 +187,12 @@ def main() -> None:
                         "type": kind,
                         "rows": rows,
                         "times": times,
+                        "token_seconds": tokens,
                         "bandwidth": bandwidth,
                         "read_bytes_a_token": {e: read_bytes(model, e) for e in ENGINES},
                     }
                 )
-                faster = ratio(times, "eager", "packed", clock)
+                faster = ratio(tokens["eager"], tokens["packed"])
                 if rows > 1:
                     what = f"decoding {rows} rows by packed weights, {name}, {kind}: times eager"
                     found.append(headline(what, faster, "at least 2", faster >= 2))
@@ -179,17 +203,18 @@ def main() -> None:
         )
     packing = max(
         statistics.median(each[clock] for each in one["times"]["packing"])
-        / statistics.median(each[clock] for each in one["times"]["packed"])
+        / statistics.median(one["token_seconds"]["packed"])
         for one in data
     )
     notes = (
-        f"{given.threads} thread(s), {clock} seconds; {given.new} new tokens after 32. A batch's"
-        f" seconds have its prompts and its packing in them; packing is {packing:.0%} of them at"
-        " most. The share can be above 1 where weights stay in the cache."
+        f"{given.threads} thread(s), {clock} seconds; {given.new} tokens after 33, and"
+        f" {given.repetitions} turns. To pack the weights, once a batch, takes the time of"
+        f" {packing:.1f} packed tokens at most. The share can be above 1 where weights stay in the"
+        " cache."
     )
     columns = [
         "engine",
-        "CPU s a batch",
+        f"{clock} s a token",
         "tokens / s",
         "× eager",
         "× generate()",
