@@ -1,8 +1,9 @@
 """A decode step whose linear layers read copies of their weights that oneDNN has packed.
 
 A product of few rows is bound by reading the weights, and oneDNN's kernel for few rows reads them
-faster in an order of its own; how much faster, benchmarks/decoding.py measures. The copies are made for one batch of responses, of the weights as they are then, and go with it: no
-batch reads those of another one. The last bits of the logits differ from those of the eager step.
+faster in an order of its own; how much faster, benchmarks/decoding.py measures. The copies are made
+for one batch of responses, of the weights as they are then, and go with it: no batch reads those of
+another one. The last bits of the logits differ from those of the eager step.
 """
 
 import platform
