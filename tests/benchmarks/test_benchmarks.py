@@ -68,6 +68,7 @@ def test_sampling_and_its_floor(program):
     assert floor["× floor's time"] == "1"
 
 
+@pytest.mark.slow
 def test_decoding_by_packed_weights(program):
     from torch import nn
 

@@ -50,7 +50,7 @@ def late_growth(half: float, end: float) -> float:
     """The share of a drift that was gained in the second half of a training; NaN for no drift.
 
     Example:
-        >>> late_growth(0.2, 0.25)
-        0.2
+        >>> late_growth(0.25, 0.5)
+        0.5
     """
     return (end - half) / end if end else math.nan

@@ -103,7 +103,7 @@ def nominal_levels(
 
     Example:
         >>> [round(level, 4) for level in nominal_levels((3, 6, 10), 0.05)]
-        [0.0177, 0.0171, 0.0195]
+        [0.0177, 0.017, 0.0194]
     """
     shares = [runs / stages[-1] for runs in stages]
     return tuple(float(2 * norm.sf(bound)) for bound in bounds(shares, STUDENT * alpha, spending))
