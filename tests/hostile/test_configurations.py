@@ -286,7 +286,7 @@ def a_study_that_clashes(values, draw):
         return "kind"
     if change == 3:
         by_model = draw.choice([{"mini-llama": {"steps": 3}}, {"mini-qwen": {}}, {}])
-        studies["quick"]["variants"]["geosd"]["training_by_model"] = by_model
+        studies["quick"]["variants"] = {"geosd": {"training_by_model": by_model}}
         return "training_by_model"
     if change == 4:
         values["models"]["mini-qwen3"]["base"]["pretraining"]["architecture"] = "mini-qwen4"
