@@ -125,7 +125,7 @@ def _columns(movements: Sequence[str]) -> list[Column]:
         gains, leads = f"OOD gain at equal {name}", f"{REFERENCE_LABEL} minus it, at equal {name}"
         of_gains, of_leads = [], []
         for at in LEVELS[movement]:
-            key, label = f"{movement}.{at:g}", f"{at:{form}}{unit}"
+            key, label = f"{movement}.{at:g}", format(at, form) + unit
             of_gains += [Column(key, label, gains), Column(f"{key}.draws", "draws", gains)]
             of_leads += [
                 Column(f"{key}.lead", label, leads),
