@@ -46,7 +46,7 @@ def paper(fresh) -> tuple[str, float]:
 def test_a_dry_run_ends_with_the_plan_that_stands_on_the_page(paper, fresh, root):
     printed, _ = paper
     text, (jobs, gpu_hours) = plan_in(printed)
-    assert len(text.splitlines()) <= 60 and max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) <= 64 and max(map(len, text.splitlines())) <= 80
     assert text in (root / "docs/cluster.md").read_text(encoding="utf-8")
     assert jobs == re.search(r"^total +(\d+)$", printed, re.M)[1]  # Snakemake's own count
     # Appendix Runtime gives 7, 28 and 20 GPU-hours at 8B; Olmo-3 and R1 are of about that size.
