@@ -9,7 +9,7 @@ solutions and every wording of the teacher's turn; docs/qwen05.md says what is e
 
 `human` are the data set's solutions, `own` a verified rollout of pi_0's, with the same prompt, and
 `answer` the final answer alone. A problem without a verified rollout has no row of `own`. The
-examples are the three problems that follow those that are asked.
+examples are the three problems after the first `number`, which pi_0 answers.
 """
 
 from __future__ import annotations
@@ -163,9 +163,9 @@ def main(
 
     Args:
         base: Folder of pi_0.
-        problems: JSON lines of problems with worked solutions; the first ones are asked.
+        problems: JSON lines of problems with worked solutions; pi_0 answers the first ones.
         out: CSV file of the states.
-        number: Problems that are asked.
+        number: Number of problems that pi_0 answers.
         cap: Tokens of a response.
         tries: Rollouts of each problem among which its own solution is looked for.
         top_k: Tokens of student and teacher on whose union they are compared.

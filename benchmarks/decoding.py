@@ -36,7 +36,6 @@ from measuring import (
 from measuring import with_spread as spread
 from steps import smollm2
 from torch import nn
-from transformers import GenerationConfig
 
 from geosd.models.load_and_save import load_model
 from geosd.models.precision import bfloat16_is_faster, cast_parameters
@@ -89,15 +88,7 @@ def engines(model: nn.Module, rows: int, prompt: int, new: int) -> dict[str, Cal
     """Each engine's sampling of so many responses of `new` tokens."""
     prompts = synthetic.prompt_ids(rows, prompt, model.config.vocab_size)
     ids = torch.tensor(prompts)
-    config = GenerationConfig(
-        do_sample=True,
-        temperature=1.0,
-        top_k=0,
-        top_p=1.0,
-        max_new_tokens=new,
-        eos_token_id=model.config.vocab_size,  # no token ends a response
-        pad_token_id=synthetic.PAD,
-    )
+    config = synthetic.responses_of_length(new, model.config.vocab_size)
 
     def ours(sampler: TransformersSampler, packed: bool) -> None:
         done = sampler.sample(prompts, SamplingParams(1.0, 1.0, new), seed=0)

@@ -39,7 +39,6 @@ from measuring import (
 from steps_geosd import endless_sampler
 from synthetic import Shape
 from torch import Tensor, nn
-from transformers import GenerationConfig
 
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
@@ -142,15 +141,7 @@ def engines(
     """Each engine's sampling of `batch` responses; ours with its step compiled too, if so asked."""
     prompts = synthetic.prompt_ids(batch, prompt, model.config.vocab_size)
     ids = torch.tensor(prompts)
-    config = GenerationConfig(
-        do_sample=True,
-        temperature=1.0,
-        top_k=0,
-        top_p=1.0,
-        max_new_tokens=new,
-        eos_token_id=model.config.vocab_size,  # no token ends a response
-        pad_token_id=synthetic.PAD,
-    )
+    config = synthetic.responses_of_length(new, model.config.vocab_size)
     loop = BareLoop(model, batch, prompt + new)
     mask = torch.ones_like(ids)
 

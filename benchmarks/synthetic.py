@@ -12,7 +12,13 @@ from pathlib import Path
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>", "<|im_start|>", "<|im_end|>")
 LETTERS = ("\n", *(chr(code) for code in range(32, 127)))
@@ -134,3 +140,16 @@ def prompt_ids(count: int, tokens: int, vocabulary: int = 128, seed: int = 0) ->
     draw = random.Random(seed)
     low, high = len(SPECIAL), min(vocabulary, len(SPECIAL) + len(LETTERS))
     return [[draw.randrange(low, high) for _ in range(tokens)] for _ in range(count)]
+
+
+def responses_of_length(new: int, vocabulary: int) -> GenerationConfig:
+    """generate()'s settings for responses of exactly so many tokens, at temperature 1."""
+    return GenerationConfig(
+        do_sample=True,
+        temperature=1.0,
+        top_k=0,
+        top_p=1.0,
+        max_new_tokens=new,
+        eos_token_id=vocabulary,  # no token ends a response
+        pad_token_id=PAD,
+    )

@@ -25,6 +25,8 @@ from unittest.mock import patch
 if TYPE_CHECKING:
     from torch import nn
 
+QUICK_ROLLOUT = "    rollout: {engine: transformers, compile: true, precision: float32}\n"
+"""A line of study quick in params.yaml, before which a test puts keys of its own."""
 SIZES = {
     "vocab_size": 31,
     "hidden_size": 16,

@@ -33,7 +33,7 @@ PARTS = {
 
 
 def wait(device: torch.device) -> None:
-    """Wait until a device has done what it was asked for."""
+    """Wait until a device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from cases import QUICK_ROLLOUT
 from ruamel.yaml import YAML
 
 from geosd.config import ConfigError, load, resolve
@@ -235,17 +236,24 @@ def test_a_key_that_stands_twice_is_named_with_both_lines(broken):
     )
 
 
-ROLLOUT = "    rollout: {engine: transformers, compile: true, precision: float32}\n"
 GEOSD = "objective: {name: geosd, divergence: hellinger, drift_penalty: 1.0}"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        (ROLLOUT, ROLLOUT.replace("32}", "32, precision: bfloat16}"), "rollout.precision"),
-        (ROLLOUT, ROLLOUT.replace("32}", '32, "precision": float32}'), "rollout.precision"),
-        (ROLLOUT, ROLLOUT.replace("{", "{'engine': vllm, "), "rollout.engine"),
-        (ROLLOUT, ROLLOUT.replace("{", r'{"engin\u0065": vllm, '), "rollout.engine"),
+        (
+            QUICK_ROLLOUT,
+            QUICK_ROLLOUT.replace("32}", "32, precision: bfloat16}"),
+            "rollout.precision",
+        ),
+        (
+            QUICK_ROLLOUT,
+            QUICK_ROLLOUT.replace("32}", '32, "precision": float32}'),
+            "rollout.precision",
+        ),
+        (QUICK_ROLLOUT, QUICK_ROLLOUT.replace("{", "{'engine': vllm, "), "rollout.engine"),
+        (QUICK_ROLLOUT, QUICK_ROLLOUT.replace("{", r'{"engin\u0065": vllm, '), "rollout.engine"),
         (GEOSD, GEOSD.replace("}", ", name: jsd}"), "training.objective.name"),
         (THINK, THINK.replace("{", "{student: false, "), "data.thinking.student"),
         (

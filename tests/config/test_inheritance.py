@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import QUICK_ROLLOUT
 
 from geosd.config import ConfigError, load, resolve
 from geosd.config.overlays import inherit, merge
@@ -128,7 +129,10 @@ def test_a_study_beats_its_models_and_a_variant_its_study(edited):
                 ("      steps: 100\n", "      steps: 100\n      warmup: 7\n"),
                 ("objective: {name: revkl}", "objective: {name: revkl}\n      chunk: 128"),
                 ("    kind: main\n    models: [mini-qwen3]", OWN),
-                (ROLLOUT, "    variants: {revkl: {training: {warmup: 5}}}\n" + ROLLOUT),
+                (
+                    QUICK_ROLLOUT,
+                    f"    variants: {{revkl: {{training: {{warmup: 5}}}}}}\n{QUICK_ROLLOUT}",
+                ),
             )
         ),
         "quick",
@@ -142,7 +146,6 @@ def test_a_study_beats_its_models_and_a_variant_its_study(edited):
     assert {**candidate, "warmup": 5} == revkl, "and a candidate of a grid that entry"
 
 
-ROLLOUT = "    rollout: {engine: transformers, compile: true, precision: float32}\n    data:\n"
 OWN = """    kind: main
     grid: {revkl: {warmup: [6]}}
     models: [mini-qwen3]"""

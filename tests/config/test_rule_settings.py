@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from cases import QUICK_ROLLOUT
 
 from geosd.claims.published import BASELINES
 from geosd.config import ConfigError, load, resolve, settings
@@ -56,9 +57,8 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
 
 
 def test_the_rate_of_a_variant_changes_the_training_of_that_variant_only(study, edited):
-    rollout = "    rollout: {engine: transformers, compile: true, precision: float32}\n    data:\n"
     revkl = "    variants: {revkl: {training: {learning_rate: 7.0e-6}}}\n"
-    params = edited((rollout, revkl + rollout))
+    params = edited((QUICK_ROLLOUT, revkl + QUICK_ROLLOUT))
     specs = output_specs().items()
     named = {(name, None) for name, spec in specs if "learning_rates" in spec.settings}
     shown = {("configuration", None), (TABLE, None)} | named

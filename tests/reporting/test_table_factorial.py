@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from made_up_tables import made_up_tables
 from scipy import stats
+from table_cells import cell
 
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.reporting import figure_factorial, table_factorial, table_factorial_effects
@@ -73,11 +74,6 @@ def path(tidy, pull, penalty, rule, seed):
 def at_six(tidy, pull, penalty, rule, seed):
     gained, ood, _ = path(tidy, pull, penalty, rule, seed)
     return np.interp(6.0, gained, ood)  # ID gains of this table never turn back
-
-
-def cell(table, label, key):
-    (row,) = [row for row in table.rows if row.label == label]
-    return row.cells[[column.key for column in table.columns].index(key)]
 
 
 def test_a_cell_is_the_mean_of_interpolated_runs(tidy):

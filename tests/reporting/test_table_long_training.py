@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from made_up_tables import made_up_tables
 from scipy import stats
+from table_cells import cell
 
 from geosd.config import ConfigError, load, resolve, settings
 from geosd.reporting import figure_long_training, table_long_training
@@ -57,11 +58,6 @@ def tidy():
         pd.DataFrame(scores, columns=list(COLUMNS["scores"])),
         pd.DataFrame(drift, columns=list(COLUMNS["drift"])),
     )
-
-
-def cell(table, label, key):
-    (row,) = [row for row in table.rows if row.label == label]
-    return row.cells[[column.key for column in table.columns].index(key)]
 
 
 def test_a_row_for_each_divergence_and_refresh(tidy):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from table_cells import cell
 
 from geosd.config import load, resolve, settings
 from geosd.reporting.table_teacher import build
@@ -38,11 +39,6 @@ def made_up_tables():
 @pytest.fixture(scope="module")
 def tidy():
     return made_up_tables()
-
-
-def cell(table, label, key):
-    (row,) = [row for row in table.rows if row.label == label]
-    return row.cells[[column.key for column in table.columns].index(key)]
 
 
 def values(scores, run, benchmark):

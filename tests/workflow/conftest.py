@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cases import QUICK_ROLLOUT
 from planner import plan, programs
 
 from geosd.config import load, resolve
@@ -126,10 +127,8 @@ class Workflow:
 
     def change_rate(self, method: str, rate: str) -> None:
         """Give another learning rate to a method of study quick, by an entry of its own."""
-        rollout = "    rollout: {engine: transformers, compile: true, precision: float32}\n"
-        rollout += "    data:\n      source: search\n"
         entry = f"    variants: {{{method}: {{training: {{learning_rate: {rate}}}}}}}\n"
-        self.edit("params.yaml", rollout, entry + rollout)
+        self.edit("params.yaml", QUICK_ROLLOUT, entry + QUICK_ROLLOUT)
 
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace the one occurrence of a text in a file."""

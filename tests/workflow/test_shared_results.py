@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import QUICK_ROLLOUT
 
 from geosd.config import load, resolve
 from geosd.config.run_folders import SHARED, RunFolders
@@ -100,9 +101,8 @@ def test_a_parameter_that_is_changed_back_leaves_nothing_to_do(done):
 
 def test_a_snapshot_more_makes_the_run_again_and_one_less_does_not(done):
     text = (done.folder / "params.yaml").read_text()
-    line = "    rollout: {engine: transformers, compile: true, precision: float32}\n    data:\n"
     more = "    variants: {geosd: {training: {snapshots: [10, 20]}}}\n"
-    done.edit("params.yaml", line, more + line)
+    done.edit("params.yaml", QUICK_ROLLOUT, more + QUICK_ROLLOUT)
     assert done.planned_jobs()["train"] == 3
     for manifest in done.folder.glob("results/train/*/geosd-*/*/manifest.json"):
         manifest.write_text('{"snapshots": [10, 20]}', encoding="utf-8")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
+from geosd.claims.judging import ALPHA
 from geosd.claims.published import BASELINES, published
 from geosd.scores.stages import UNLIKELY, nominal_levels
 
-ALPHA = 0.05
 CLAIMS = {
     "geosd-ood-gain": ("pi_0",),
     "geosd-ood-lead": BASELINES,

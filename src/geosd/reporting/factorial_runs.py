@@ -1,15 +1,13 @@
 """The runs of a factorial of GeoSD's parts, as its tables and its figure need them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from geosd.reporting.method_style import METHODS
-from geosd.reporting.run_accuracies import sweep_gains
-from geosd.scores.equal_movement import DRIFT
+from geosd.reporting.run_accuracies import drift_of_runs, sweep_gains
 from geosd.scores.factorial_effects import curvature_ratio
-from geosd.scores.step_log_tables import final_drift
 
 DIVERGENCE, RATIO, OPTIMISER = FACTORS = ("divergence", "ratio", "optimiser")
 """Columns of a run: the divergence, the curvature ratio of the proximal term, the optimiser."""
@@ -45,15 +43,16 @@ def stops_of_runs(
         }
         for name, of in parts.items()
     ]
-    gains = sweep_gains(scores, model, points)
-    moved = [final_drift(drift, model, name).rename(DRIFT) for name in parts]
-    by_run = pd.concat(moved, keys=list(parts), names=["run"]).reset_index()
-    stops = gains.merge(by_run, on=["run", "seed"])
-    order = {
-        DIVERGENCE: list(DIVERGENCES),
-        OPTIMISER: list(OPTIMISERS),
-    }
+    stops = sweep_gains(scores, model, points)
+    stops = stops.merge(drift_of_runs(drift, model, parts), on=["run", "seed"])
+    return in_order(stops, FACTORS)
+
+
+def in_order(stops: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
+    """Judged steps by factors, seed and steps: divergences and optimisers in the order of names."""
+    named = {DIVERGENCE: DIVERGENCES, OPTIMISER: OPTIMISERS}
+    order = {factor: list(names) for factor, names in named.items() if factor in factors}
     for factor, names in order.items():
         stops[factor] = pd.Categorical(stops[factor], names, ordered=True)
-    stops = stops.sort_values([*FACTORS, "seed", "steps"], kind="stable", ignore_index=True)
+    stops = stops.sort_values([*factors, "seed", "steps"], kind="stable", ignore_index=True)
     return stops.astype({factor: object for factor in order})

@@ -7,15 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from geosd.reporting import figures
+from geosd.reporting.factorial_runs import DIVERGENCE, DIVERGENCES
 from geosd.reporting.figure_factorial import LOOKS
-from geosd.reporting.long_runs import (
-    DIVERGENCE,
-    DIVERGENCES,
-    REFRESH,
-    LongRuns,
-    judged_steps,
-    refresh_words,
-)
+from geosd.reporting.long_runs import REFRESH, LongRuns, judged_steps, refresh_words
 from geosd.reporting.method_style import method
 from geosd.scores.equal_movement import DRIFT
 from geosd.scores.rate_selection import COLLAPSE

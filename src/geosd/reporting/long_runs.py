@@ -5,20 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting.method_style import METHODS
-from geosd.reporting.run_accuracies import sweep_gains
-from geosd.scores.equal_movement import DRIFT
-from geosd.scores.step_log_tables import final_drift
+from geosd.reporting.factorial_runs import DIVERGENCE, in_order
+from geosd.reporting.run_accuracies import drift_of_runs, sweep_gains
 
-DIVERGENCE, REFRESH = CELL = ("divergence", "refresh")
+REFRESH = "refresh"
+CELL = (DIVERGENCE, REFRESH)
 """Columns of a run: the divergence, and the steps between refreshes of the anchor."""
-DIVERGENCES = {
-    "hellinger": "Hellinger",
-    "jsd": METHODS["jsd"].label,
-    "fwdkl": METHODS["fwdkl"].label,
-    "revkl": METHODS["revkl"].label,
-}
-"""Each divergence and its name, the paper's first."""
 LongRuns = Mapping[str, Mapping[str, Any]]
 """Candidate -> `divergence`, `anchor_every` and `steps` of its training."""
 
@@ -41,15 +33,9 @@ def judged_steps(
         }
         for name, of in long_runs.items()
     ]
-    gains = sweep_gains(scores, model, points)
-    moved = [final_drift(drift, model, name).rename(DRIFT) for name in long_runs]
-    by_run = pd.concat(moved, keys=list(long_runs), names=["run"]).reset_index()
-    stops = gains.merge(by_run, on=["run", "seed"])
-    places = {name: place for place, name in enumerate(DIVERGENCES)}
-    stops["place"] = stops[DIVERGENCE].map(places)
-    order = ["place", REFRESH, "seed", "steps"]
-    stops = stops.sort_values(order, kind="stable", ignore_index=True)
-    return stops.drop(columns="place")
+    stops = sweep_gains(scores, model, points)
+    stops = stops.merge(drift_of_runs(drift, model, long_runs), on=["run", "seed"])
+    return in_order(stops, CELL)
 
 
 def refresh_words(refresh: int, steps: int) -> str:

@@ -8,8 +8,9 @@ from geosd.claims import published as paper
 from geosd.reporting.method_style import method
 from geosd.reporting.sentences import accuracy_name, number_of_runs
 from geosd.reporting.tables import Cell, Column, Row, Table, ranked
+from geosd.scores.factorial_effects import over_draws
 from geosd.scores.score_table import scores_by_seed
-from geosd.scores.statistics import Group, effect_interval
+from geosd.scores.statistics import Group, effect_interval, replicate_means
 
 
 def mean_cell(runs: pd.Series, form: str = ".1f") -> Cell:
@@ -52,6 +53,18 @@ def paired_change_cell(
         return Cell(None)
     test = effect_interval([(pairs, draws.reindex(pairs.index))])
     return Cell(test.difference, test.high - test.difference, f"+{form}")
+
+
+def over_draws_cell(values: pd.Series, draws: pd.Series, form: str) -> Cell:
+    """A cell of the mean over draws ± half of Student's 95 % interval; empty without a value.
+
+    Runs without a value are left out. Both arguments have a value for each run, indexed by seed.
+    """
+    known = values.dropna()
+    found = over_draws(replicate_means(known, draws.reindex(known.index)))
+    if found is None:
+        return Cell(None)
+    return Cell(found[0].difference, found[0].high - found[0].difference, form)
 
 
 MethodColumn = tuple[Column, Callable[[str], Cell]]

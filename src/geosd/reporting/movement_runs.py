@@ -3,10 +3,8 @@
 import pandas as pd
 
 from geosd.reporting.method_style import ordered, short_rate
-from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
-from geosd.scores.equal_movement import DRIFT
+from geosd.reporting.run_accuracies import SweepPoints, drift_of_runs, sweep_gains
 from geosd.scores.movement_paths import RATE, Paths
-from geosd.scores.step_log_tables import final_drift
 
 
 def runs_of_sweep(
@@ -19,10 +17,8 @@ def runs_of_sweep(
     the paper's order.
     """
     gains = sweep_gains(scores, model, points[model])
-    by_run = {run: final_drift(drift, model, run) for run in gains["run"].unique()}
-    if all(len(values) for values in by_run.values()):
-        moved = pd.concat({run: values.rename(DRIFT) for run, values in by_run.items()})
-        moved = moved.rename_axis(["run", "seed"]).reset_index()
+    moved = drift_of_runs(drift, model, gains["run"])
+    if {*moved["run"]} == {*gains["run"]}:
         gains = gains.merge(moved, on=["run", "seed"])
     order = ordered(gains["variant"])
     place = gains["variant"].map(order.index)

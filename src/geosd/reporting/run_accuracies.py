@@ -1,13 +1,15 @@
 """Accuracies of runs and sweeps as figures need them: a row for each run, a column a benchmark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from geosd.reporting.method_style import ordered
 from geosd.scores.collapse import collapses
+from geosd.scores.equal_movement import DRIFT
 from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
+from geosd.scores.step_log_tables import final_drift
 from geosd.scores.tidy import select_rows
 
 BENCHMARKS = (ID, OOD_AVERAGE)
@@ -71,6 +73,12 @@ def sweep_gains(
     base = base_accuracies(scores, model, benchmarks)
     runs = sweep_accuracies(scores, model, points, benchmarks)
     return runs.assign(**_changes(runs, base, benchmarks))
+
+
+def drift_of_runs(drift: pd.DataFrame, model: str, runs: Iterable[str]) -> pd.DataFrame:
+    """The known drift of a model's runs, in radians: columns `run`, `seed` and `drift`."""
+    by_run = {run: final_drift(drift, model, run).rename(DRIFT) for run in dict.fromkeys(runs)}
+    return pd.concat(by_run, names=["run", "seed"]).reset_index()
 
 
 def rate_runs(

@@ -11,7 +11,7 @@ from geosd.reporting.factorial_runs import (
     Parts,
     stops_of_runs,
 )
-from geosd.reporting.method_tables import candidate_table
+from geosd.reporting.method_tables import candidate_table, over_draws_cell
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.collapse import ON_TEST, collapse_rule
 from geosd.scores.equal_movement import (
@@ -23,9 +23,7 @@ from geosd.scores.equal_movement import (
     EQUAL_ID_GAIN,
     runs_at_equal_movement,
 )
-from geosd.scores.factorial_effects import over_draws
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import replicate_means
 
 ENDPOINTS = {
     AT_ID_GAIN: f"at an ID gain of {EQUAL_ID_GAIN:g} points",
@@ -66,15 +64,10 @@ def _cells(runs: pd.DataFrame) -> dict[str, Cell]:
     by_seed = runs.set_index("seed")
     cells = {}
     for key in (*ENDPOINTS, *LAST):
-        reached = by_seed[key].dropna()
-        found = over_draws(replicate_means(reached, by_seed["draw"].reindex(reached.index)))
         form = ".3f" if key == DRIFT else "+.1f"
-        if found is None:
-            cells[key] = Cell(None)
-        else:
-            cells[key] = Cell(found[0].difference, found[0].high - found[0].difference, form)
+        cells[key] = over_draws_cell(by_seed[key], by_seed["draw"], form)
         if key in ENDPOINTS:
-            cells[f"{key}.n"] = Cell(f"{len(reached)} of {len(runs)}")
+            cells[f"{key}.n"] = Cell(f"{by_seed[key].notna().sum()} of {len(runs)}")
     cells[COLLAPSED] = Cell(f"{runs[COLLAPSED].sum()} of {len(runs)}")
     return cells
 

@@ -4,22 +4,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.reporting.long_runs import (
-    CELL,
-    DIVERGENCES,
-    REFRESH,
-    LongRuns,
-    judged_steps,
-    refresh_words,
-)
-from geosd.reporting.method_tables import candidate_table
+from geosd.reporting.factorial_runs import DIVERGENCES
+from geosd.reporting.long_runs import CELL, REFRESH, LongRuns, judged_steps, refresh_words
+from geosd.reporting.method_tables import candidate_table, over_draws_cell
 from geosd.reporting.tables import Cell, Column, Table
 from geosd.scores.equal_movement import DRIFT
-from geosd.scores.factorial_effects import over_draws
 from geosd.scores.long_training import growth_per_window, late_growth, step_of_fall
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import replicate_means
 
 LATE, FALL, BEST_ID = "late_growth", "step_of_fall", "best_id"
 
@@ -103,13 +95,7 @@ def _cells(cell: pd.DataFrame, steps: int) -> dict[str, Cell]:
     runs = pd.DataFrame(by_run).T.rename_axis(["seed", "draw"]).reset_index("draw")
     cells = {}
     for key in runs.columns.drop("draw"):
-        reached = runs[key].dropna()
-        found = over_draws(replicate_means(reached, runs["draw"].reindex(reached.index)))
-        if found is None:
-            cells[key] = Cell(None)
-        else:
-            mean, half_width = found[0].difference, found[0].high - found[0].difference
-            cells[key] = Cell(mean, half_width, _form(key))
+        cells[key] = over_draws_cell(runs[key], runs["draw"], _form(key))
     fallen = runs[FALL].notna().sum()
     cells[f"{FALL}.n"] = Cell(f"{fallen} of {len(runs)}")
     return cells

@@ -2,7 +2,7 @@
 
 A path has a row for each step at which a run was judged, ascending: `steps`, the gains `id` and
 `ood_avg` over pi_0 of the same seed in points, and `drift`, the mean Fisher-Rao distance from pi_0
-in radians.  At step 0 all are 0.  Read by table_long_training.
+in radians. At step 0 all are 0.  Read by table_long_training.
 
 Source: docs/long_training.md, "Endpoints", written before the runs.
 """
@@ -10,11 +10,13 @@ Source: docs/long_training.md, "Endpoints", written before the runs.
 import math
 from collections.abc import Sequence
 
-import numpy as np
+from geosd.scores.equal_movement import value_where_reached
 
 
 def step_of_fall(steps: Sequence[int], gains: Sequence[float], fall: float) -> float:
-    """The step at which a gain first is `-fall` points, linear between neighbours; NaN if never.
+    """The step at which a path first reaches a loss of `fall` points; NaN if it never does.
+
+    As `value_where_reached`, over the loss: linear between neighbours, from no loss at step 0.
 
     Raises:
         ValueError: `fall` is not above 0, so that every path would begin fallen.
@@ -23,16 +25,7 @@ def step_of_fall(steps: Sequence[int], gains: Sequence[float], fall: float) -> f
         >>> step_of_fall([100, 200], [-4.0, -16.0], 10.0)
         150.0
     """
-    if fall <= 0:
-        raise ValueError(f"a fall is a loss of more than 0 points; got {fall}.")
-    x = np.array([0.0, *steps])
-    y = np.array([0.0, *gains])
-    fallen = np.flatnonzero(y <= -fall)
-    if not len(fallen):
-        return math.nan
-    end = fallen[0]
-    share = (-fall - y[end - 1]) / (y[end] - y[end - 1])
-    return float(x[end - 1] + share * (x[end] - x[end - 1]))
+    return value_where_reached([-gain for gain in gains], list(map(float, steps)), fall)
 
 
 def growth_per_window(drift: tuple[float, float], steps: tuple[int, int], window: int) -> float:

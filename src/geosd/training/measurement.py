@@ -90,10 +90,11 @@ KEPT_OF_WHOLE = 1024
 @torch.no_grad()
 def predictions_of(student: ChunkedLogits, top_k: int | None, chunk: int) -> Predictions:
     """A student's predictions at every position, on its top-K, or top-`KEPT_OF_WHOLE` of None."""
-    predictions, top_k = [], top_k or KEPT_OF_WHOLE
+    kept = top_k or KEPT_OF_WHOLE
+    predictions = []
     for at in chunks(len(student.hidden), chunk):
         logits_nV = student.logits(at)
-        support = union_support([logits_nV], top_k)
+        support = union_support([logits_nV], kept)
         predictions.append((at, support, support.restrict(logits_nV)))
     return predictions
 
