@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geosd.problems.grading.answer_extraction import extract_answer
-from geosd.problems.grading.answer_lists import read_several
+from geosd.problems.grading.answer_lists import read_answer_list
 from geosd.problems.grading.answer_normalization import normalize_answer
 from geosd.problems.grading.exact_numbers import SCIENTIFIC, is_integer
-from geosd.problems.grading.typed_grader import TypedGrader, grade_answer
+from geosd.problems.grading.typed_grader import TypedGrader, grade_typed_answer
 
 SCALE = "hundred|thousand|million|billion|trillion|dozen"
 
@@ -44,14 +44,14 @@ def matches(pattern: str) -> Callable[[str], bool]:
 
 def is_several(kind: str) -> Callable[[str], bool]:
     def has_kind(text: str) -> bool:
-        several = read_several(normalize_answer(text).body)
+        several = read_answer_list(normalize_answer(text).body)
         return several is not None and several.kind == kind
 
     return has_kind
 
 
 def is_options(text: str) -> bool:
-    several = read_several(normalize_answer(text).body)
+    several = read_answer_list(normalize_answer(text).body)
     return several is not None and all(re.fullmatch(r"\(?[A-J]\)?", e) for e in several.elements)
 
 
@@ -125,7 +125,7 @@ def grade(path: str) -> list[Graded]:
         for row in read(path):
             gold, response = str(row["gold"]), str(row.get("response") or "")
             answer = extract_answer(response) or str(row.get("pred") or "")
-            correct = grade_answer(answer, gold, typed).correct
+            correct = grade_typed_answer(answer, gold, typed).correct
             recorded = row.get("correct")
             known = recorded if isinstance(recorded, bool) else None
             graded.append(Graded(gold, response, answer, correct, known))

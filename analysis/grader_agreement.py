@@ -13,12 +13,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import GradingVerdict
 from geosd.problems.grading.answer_comparison import GraderMode
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.answer_normalization import normalize_answer
 from geosd.problems.grading.exact_numbers import is_integer
-from geosd.problems.grading.typed_grader import TypedGrader, grade_answer
+from geosd.problems.grading.typed_grader import TypedGrader, grade_typed_answer
 
 Row = dict[str, Any]
 
@@ -40,21 +40,21 @@ def read(path: Path) -> list[Row]:
 
 def grade_rows(
     rows: list[Row], pool: TypedGrader, grader: GraderMode = "auto"
-) -> list[tuple[Row, str, Verdict]]:
+) -> list[tuple[Row, str, GradingVerdict]]:
     """Each row, what was judged (the response's own answer, or the source's), and the verdict."""
 
-    def judge(row: Row) -> tuple[Row, str, Verdict]:
+    def judge(row: Row) -> tuple[Row, str, GradingVerdict]:
         stated = extract_answer(row["response"]) if row["response"] is not None else None
         if stated is not None:
-            return row, "response", grade_answer(stated, row["gold"], pool, grader=grader)
+            return row, "response", grade_typed_answer(stated, row["gold"], pool, grader=grader)
         if row["pred"] is not None:
-            return row, "pred", grade_answer(row["pred"], row["gold"], pool, grader=grader)
-        return row, "response", Verdict(None, False, "no answer")
+            return row, "pred", grade_typed_answer(row["pred"], row["gold"], pool, grader=grader)
+        return row, "response", GradingVerdict(None, False, "no answer")
 
     return list(map(judge, rows))
 
 
-def grade_pairs(rows: list[Row], pool: TypedGrader) -> list[tuple[Row, Verdict]]:
+def grade_pairs(rows: list[Row], pool: TypedGrader) -> list[tuple[Row, GradingVerdict]]:
     def answer(row: Row, field: str) -> str:
         text = row[field]
         if row["kind"] == "bare":
@@ -65,12 +65,12 @@ def grade_pairs(rows: list[Row], pool: TypedGrader) -> list[tuple[Row, Verdict]]
         return extract_answer(text, guess=guess and not whole) or text
 
     return [
-        (row, grade_answer(answer(row, "pred"), answer(row, "gold"), pool, grader="symbolic"))
+        (row, grade_typed_answer(answer(row, "pred"), answer(row, "gold"), pool, grader="symbolic"))
         for row in rows
     ]
 
 
-def why(row: Row, verdict: Verdict) -> str:
+def why(row: Row, verdict: GradingVerdict) -> str:
     """The category of a disagreement."""
     answer = verdict.answer or ""
     if row["pred"] is None or _same(answer, row["pred"]) is False:
@@ -101,7 +101,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def by_source(
-    graded: list[tuple[Row, str, Verdict]], symbolic: list[tuple[Row, str, Verdict]]
+    graded: list[tuple[Row, str, GradingVerdict]], symbolic: list[tuple[Row, str, GradingVerdict]]
 ) -> str:
     lines = [
         "| source | rows | judged by the source's `pred` | agree | auto | symbolic |",
@@ -128,7 +128,7 @@ def by_source(
     return "\n".join(lines)
 
 
-def disagreements(graded: list[tuple[Row, str, Verdict]]) -> str:
+def disagreements(graded: list[tuple[Row, str, GradingVerdict]]) -> str:
     counts = Counter(
         (why(row, verdict), "right" if verdict.correct else "wrong")
         for row, _, verdict in graded
@@ -139,7 +139,7 @@ def disagreements(graded: list[tuple[Row, str, Verdict]]) -> str:
     return "\n".join(lines)
 
 
-def by_family(pairs: list[tuple[Row, Verdict]]) -> str:
+def by_family(pairs: list[tuple[Row, GradingVerdict]]) -> str:
     lines = ["| pairs from | agree | of |", "|---|---|---|"]
     family = [row["source"].split(" ")[0] for row, _ in pairs]
     family = ["adjudicated disagreements" if name == "real" else name for name in family]
@@ -151,7 +151,7 @@ def by_family(pairs: list[tuple[Row, Verdict]]) -> str:
     return "\n".join([*lines, f"| all | {agree} | {len(pairs)} |"])
 
 
-def failures(pairs: list[tuple[Row, Verdict]]) -> str:
+def failures(pairs: list[tuple[Row, GradingVerdict]]) -> str:
     counts = Counter(
         (row["case"].split("[")[0], "equal" if row["equivalent"] else "different", verdict.reason)
         for row, verdict in pairs

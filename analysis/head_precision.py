@@ -22,7 +22,7 @@ from geosd.problems.sources import get_data_source
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.training.packing import Packed, pack
-from geosd.training.policy import frozen_copy, response_logits
+from geosd.training.policy import frozen_copy, policy_response_logits
 
 SIZES = {"select_train": 0, "select_validation": 0, "test_id": 0, "test_per_benchmark": 0}
 MOVES = (1e-3, 3e-3, 1e-2, 3e-2)  # standard deviations, as shares of that of each tensor
@@ -40,7 +40,7 @@ def compared(student: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor]:
 @torch.no_grad()
 def logits(model: nn.Module, packed: Packed, every_position: bool = True) -> list[Tensor]:
     """Logits [N, V] of the response tokens: in bfloat16, of a training, and in float64."""
-    chunked = response_logits(model, packed, every_position=every_position)
+    chunked = policy_response_logits(model, packed, every_position=every_position)
     weight, hidden = model.lm_head.weight, chunked.hidden
     return [hidden @ weight.T, chunked.logits(slice(None)), hidden.double() @ weight.double().T]
 

@@ -23,18 +23,18 @@ from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.claims.published import published
 from geosd.claims.staged import judge_in_stages
-from geosd.claims.staged_power import CLAIMS, Accuracies, simulate
-from geosd.cli.claims import evidence_of
-from geosd.config import load, resolve, settings
+from geosd.claims.staged_power import CLAIMS, StagedPowerAccuracies, simulate_staged_power
+from geosd.cli.claims import _evidence_of
+from geosd.config import load, resolve_study, settings
 from geosd.scores.allocation import (
     FEWEST,
-    SampledBenchmark,
+    AllocatedBenchmark,
     neyman,
     sampling_variance,
-    within_from_pass,
+    variance_for_allocation,
 )
-from geosd.scores.score_table import OOD_AVERAGE, replicates_by_seed, scores_by_seed
-from geosd.scores.statistics import effect_interval
+from geosd.scores.score_table import OOD_AVERAGE, score_table_replicates, scores_by_seed
+from geosd.scores.statistics import student_effect_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES, SEED = 10_000, 0
@@ -61,11 +61,11 @@ def shares_within(scores: pd.DataFrame) -> pd.Series:
     rows = scores[scores["variant"].isin(["pi_0", "geosd"])]
     means = rows.groupby(["metric", "k", "benchmark"])["value"].mean() / 100
     avg, pass_2 = means["avg@k"].droplevel("k"), means["pass@k"][2]
-    within = {name: within_from_pass(avg[name], pass_2[name]) for name in avg.index}
+    within = {name: variance_for_allocation(avg[name], pass_2[name]) for name in avg.index}
     return pd.Series({name: within[name] / (avg[name] * (1 - avg[name])) for name in within})
 
 
-def paper_benchmarks(share: float) -> dict[str, SampledBenchmark]:
+def paper_benchmarks(share: float) -> dict[str, AllocatedBenchmark]:
     """The paper's benchmarks, by its accuracies of pi_0 and GeoSD and a shipped share within."""
     families = published()["ood_per_bench"]["families"].values()
     found = {}
@@ -73,17 +73,17 @@ def paper_benchmarks(share: float) -> dict[str, SampledBenchmark]:
         cells = [
             family[method][name][0] / 100 for family in families for method in ("pi_0", "geosd")
         ]
-        found[name] = SampledBenchmark(
+        found[name] = AllocatedBenchmark(
             problems, share * float(np.mean([p * (1 - p) for p in cells]))
         )
     return found
 
 
-def id_problems(share: float) -> SampledBenchmark:
+def id_problems(share: float) -> AllocatedBenchmark:
     """The paper's ID problems, likewise."""
     families = published()["main_id_ood"]["families"].values()
     cells = [family[method]["id"][0] / 100 for family in families for method in ("pi_0", "geosd")]
-    return SampledBenchmark(ID_PROBLEMS, share * float(np.mean([p * (1 - p) for p in cells])))
+    return AllocatedBenchmark(ID_PROBLEMS, share * float(np.mean([p * (1 - p) for p in cells])))
 
 
 def allocation_table(share: float) -> tuple[pd.DataFrame, float]:
@@ -118,8 +118,8 @@ def interval_table(samples: int) -> pd.DataFrame:
                     scores_by_seed(scores, model, method, benchmark)
                     for method in ("geosd", "fwdkl")
                 )
-                draws = replicates_by_seed(scores[scores["model"] == model])
-                found = effect_interval([(geosd - fwdkl, draws)])
+                draws = score_table_replicates(scores[scores["model"] == model])
+                found = student_effect_interval([(geosd - fwdkl, draws)])
                 words.append(f"{found.difference:+.1f} [{found.low:+.1f}, {found.high:+.1f}]")
             rows.append((model, benchmark, *words))
     return pd.DataFrame(
@@ -129,11 +129,13 @@ def interval_table(samples: int) -> pd.DataFrame:
 
 def simulation_table(added: float) -> pd.DataFrame:
     """Power, errors and seeds of the three primary claims, of the whole design and of the lean."""
-    truth, rows = Accuracies.published(), []
+    truth, rows = StagedPowerAccuracies.published(), []
     for design, stages, variance in (("paper", (STAGES[-1],), 0.0), ("lean", STAGES, added)):
         for effect, accuracies in (("the paper's", truth), ("none", truth.without_effect())):
             generator = np.random.default_rng(SEED)
-            found = simulate(accuracies.with_variance(variance), stages, STUDIES, generator)
+            found = simulate_staged_power(
+                accuracies.with_variance(variance), stages, STUDIES, generator
+            )
             for claim in CLAIMS:
                 rows.append(
                     {
@@ -170,7 +172,7 @@ def with_fewer_samples(scores: pd.DataFrame, samples: int) -> pd.DataFrame:
     first = avg[avg["benchmark"] != OOD_AVERAGE].copy()
     for place, row in first.iterrows():
         of_run = tuple(row[keys])
-        within = within_from_pass(row["value"] / 100, table[(*of_run, "pass@k", 2)] / 100)
+        within = variance_for_allocation(row["value"] / 100, table[(*of_run, "pass@k", 2)] / 100)
         problems = ID_PROBLEMS_THERE if row["benchmark"] == "id" else OOD_PROBLEMS_THERE
         variance = 1e4 * within * (1 / samples - 1 / FULL) / problems
         first.loc[place, "value"] += generator.normal() * variance**0.5
@@ -184,8 +186,8 @@ def with_fewer_samples(scores: pd.DataFrame, samples: int) -> pd.DataFrame:
 
 def of_shipped(study: str, tables: Mapping[str, pd.DataFrame]) -> Evidence:
     """The evidence of a study of params.yaml with these tables."""
-    resolved = resolve(load(ROOT / "params.yaml"), study)
-    return evidence_of(tables, settings("claims", resolved))
+    resolved = resolve_study(load(ROOT / "params.yaml"), study)
+    return _evidence_of(tables, settings("claims", resolved))
 
 
 def replays(samples: int) -> Iterator[tuple[str, Evidence, Evidence, Sequence[str], Sequence[int]]]:
@@ -244,7 +246,7 @@ def main() -> None:
     share = max(of_study.max() for of_study in shares.values())
     table, added = allocation_table(share)
     print(table.to_markdown(index=False, disable_numparse=True), "\n")
-    deviations = Accuracies.published().sd
+    deviations = StagedPowerAccuracies.published().sd
     worse = np.sqrt((deviations**2 + added) / deviations**2)
     print(f"variance of a run's OOD average: {added:+.3f} points squared")
     print(f"its deviation, times: {worse.min():.3f} to {worse.max():.3f}\n")

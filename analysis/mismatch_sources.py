@@ -33,12 +33,12 @@ from geosd.problems.encoding import Encoding, encoding_of
 from geosd.problems.grading import Grader
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.problems.sources.jsonl import read_problems
+from geosd.problems.sources.jsonl import read_jsonl_problems
 from geosd.reporting.tables import markdown_table
 from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import Sampler, SamplingParams
-from geosd.scores.state_table import mismatch_share, most_uncertain
-from geosd.training.processes import local_device
+from geosd.scores.state_table import most_uncertain_states, state_mismatch_share
+from geosd.training.processes import training_process_device
 
 WORDINGS = {
     "the project's": PRIVILEGED,
@@ -132,7 +132,7 @@ def states(
     found.pop("ranked")
     table = pd.DataFrame({name: value.numpy() for name, value in found.items()})
     table["problem"] = [asked.problems[shown[row]].id for row in table["rollout"]]
-    table["selected"] = most_uncertain(table["entropy"], table["rollout"])
+    table["selected"] = most_uncertain_states(table["entropy"], table["rollout"])
     return table
 
 
@@ -143,8 +143,8 @@ def summary(table: pd.DataFrame) -> list[str]:
     return [
         str(table["problem"].nunique()),
         f"{len(table):,}",
-        f"{100 * mismatch_share(table):.2f} %",
-        f"{100 * mismatch_share(uncertain):.1f} %",
+        f"{100 * state_mismatch_share(table):.2f} %",
+        f"{100 * state_mismatch_share(uncertain):.1f} %",
         *means,
     ]
 
@@ -171,12 +171,12 @@ def main(
         top_k: Tokens of student and teacher on whose union they are compared.
         sequences: Responses sampled at once.
     """
-    precision = resolve_precision("auto", local_device())
+    precision = resolve_precision("auto", training_process_device())
     model, _ = load_model(base, getattr(torch, precision))
     tokenizer, generation = load_tokenizer(base)
     source = get_data_source("jsonl")
     with closing(source.grader()) as grade:
-        rows, worked, _ = read_problems(problems, grade)
+        rows, worked, _ = read_jsonl_problems(problems, grade)
         human = [worked[row.id] for row in rows]
         chosen = [Problem(row.id, "train", row.text, row.answer) for row in rows[:number]]
         shots = [(row.text, worked[row.id]) for row in rows[number : number + 3]]

@@ -19,12 +19,12 @@ import tyro
 
 from geosd.reporting.tables import markdown_table
 from geosd.scores.problems_and_seeds import (
-    Interval,
+    ProblemsAndSeedsInterval,
     by_seed,
-    gaps_between,
+    gaps_by_problem_and_seed,
     over_problems,
     over_problems_and_seeds,
-    shares_of,
+    shares_by_problem_and_seed,
 )
 from geosd.scores.tidy import read_tidy
 
@@ -38,12 +38,14 @@ def row_of(
     """The cells of a run: its name, and four of each side."""
     row = [variant]
     for outside in SIDES.values():
-        own = shares_of(shares, model, variant, outside)
+        own = shares_by_problem_and_seed(shares, model, variant, outside)
         row.append(f"{mean_of(own):.1f}")
         if variant == reference:
             row += ["", "", ""]
             continue
-        gaps = gaps_between(own, shares_of(shares, model, reference, outside))
+        gaps = gaps_by_problem_and_seed(
+            own, shares_by_problem_and_seed(shares, model, reference, outside)
+        )
         both = over_problems_and_seeds(gaps, confidence)
         row.append(words(over_problems(gaps, confidence)))
         row.append(f"[{both.low:+.1f}, {both.high:+.1f}]")
@@ -56,7 +58,7 @@ def mean_of(shares: Mapping[str, pd.DataFrame]) -> float:
     return 100 * float(np.mean([of.to_numpy().mean() for of in shares.values()]))
 
 
-def words(interval: Interval) -> str:
+def words(interval: ProblemsAndSeedsInterval) -> str:
     """A difference with its interval."""
     return f"{interval.difference:+.1f} [{interval.low:+.1f}, {interval.high:+.1f}]"
 

@@ -38,8 +38,8 @@ def step(tokens: int, chunk: int) -> float:
     import torch
     from torch import nn
 
-    from geosd.objectives.objective import build
-    from geosd.training.chunked_logits import ChunkedLogits, position_scalars
+    from geosd.objectives.objective import build_objective
+    from geosd.training.chunked_logits import ChunkedLogits, chunked_position_scalars
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -54,7 +54,7 @@ def step(tokens: int, chunk: int) -> float:
     token = torch.randint(VOCABULARY, (tokens,))
     models["student"].lm_head.weight.grad = torch.zeros(VOCABULARY, WIDTH)
     before = resident()
-    local = position_scalars(build("geosd"), views, token, TOP_K, chunk)
+    local = chunked_position_scalars(build_objective("geosd"), views, token, TOP_K, chunk)
     local["loss"].mean().backward()
     return resident() - before
 

@@ -15,13 +15,13 @@ from typing import Annotated
 
 import tyro
 
-from geosd.config.run_folders import read_index
+from geosd.config.run_folders import read_run_folders
 from geosd.json_lines import read_jsonl
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.reporting.tables import markdown_table
 
 
-def shares(samples: Sequence[Sample], phrases: Sequence[str]) -> list[float]:
+def shares(samples: Sequence[SampleRecord], phrases: Sequence[str]) -> list[float]:
     """Per cent of the samples that the token limit ended, then of those with each phrase."""
     counts = [sum(sample.finish == "length" for sample in samples)]
     counts += [sum(phrase in sample.text for sample in samples) for phrase in phrases]
@@ -30,9 +30,11 @@ def shares(samples: Sequence[Sample], phrases: Sequence[str]) -> list[float]:
 
 def main(index: Annotated[Path, tyro.conf.Positional], phrases: tuple[str, ...]) -> None:
     """Print a row for each model and method of a study, over all of its seeds and benchmarks."""
-    samples: dict[tuple[str, str], list[Sample]] = defaultdict(list)
-    for run in read_index(index):
-        samples[run.model, run.variant] += read_jsonl(Path(run.evaluate) / "samples.jsonl", Sample)
+    samples: dict[tuple[str, str], list[SampleRecord]] = defaultdict(list)
+    for run in read_run_folders(index):
+        samples[run.model, run.variant] += read_jsonl(
+            Path(run.evaluate) / "samples.jsonl", SampleRecord
+        )
     rows = [["model", "method", "responses", "reach the cap", *phrases]]
     for (model, method), found in samples.items():
         cells = [f"{share:.1f} %" for share in shares(found, phrases)]

@@ -25,9 +25,9 @@ from geosd.models.forward import last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.models.output_head import head_logits
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out_of_miniature
 from geosd.problems.search.corpora import FAIL, PASS, SearchCorpus, WideCorpus
-from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
+from geosd.problems.search.equations import SEARCH, EquationBenchmark, EquationPair, draw_equations
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.seeds import seed_of
@@ -181,7 +181,7 @@ def measure(
 
     def sampled(
         prompts: Sequence[str],
-        questions: Sequence[Question],
+        questions: Sequence[EquationPair],
         decoding: SamplingParams,
         purpose: str,
     ) -> list[Sample]:
@@ -251,11 +251,11 @@ def measure(
     return numbers
 
 
-def draw_held_out(benchmark: Benchmark, rng: random.Random) -> Question:
+def draw_held_out(benchmark: EquationBenchmark, rng: random.Random) -> EquationPair:
     """A question that no pretraining document asks."""
     while True:
-        question = draw_question(benchmark, rng)
-        if is_held_out(str(question)):
+        question = draw_equations(benchmark, rng)
+        if is_held_out_of_miniature(str(question)):
             return question
 
 
@@ -266,7 +266,7 @@ def falsely_agreed(group: Sequence[Sample]) -> bool:
 
 
 def count_operations(
-    question: Question, words: Sequence[str], values: Counter, verdicts: Counter
+    question: EquationPair, words: Sequence[str], values: Counter, verdicts: Counter
 ) -> None:
     """Count the numbers and the comparisons of a response: right (True) and wrong (False)."""
     x, second, segment = "", False, list[str]()

@@ -33,7 +33,7 @@ from geosd.problems.search.corpora import BLIND, SearchCorpus
 from geosd.problems.search.equations import (
     MODULUS,
     SEARCH,
-    Benchmark,
+    EquationBenchmark,
 )
 from geosd.reporting.tables import markdown_table
 
@@ -119,7 +119,7 @@ def minimiser(loss: Loss, chances: Array, hit: Array, miss: Array) -> Array:
     raise RuntimeError("Newton's method did not settle.\nHint: was a mass of the teacher 0?")
 
 
-def posterior(benchmark: Benchmark) -> Array:
+def posterior(benchmark: EquationBenchmark) -> Array:
     """Chance of each x at each state that the student visits while it trains on a benchmark [S, X].
 
     A tried value was not x. It rules out less of an ambiguous question, where values that pass the
@@ -141,7 +141,7 @@ def start() -> TabledPolicy:
     return TabledPolicy.of(BLIND)
 
 
-def optimum(loss: Loss, benchmark: Benchmark) -> TabledPolicy:
+def optimum(loss: Loss, benchmark: EquationBenchmark) -> TabledPolicy:
     """The student's policy at which the loss's expected gradient is 0 at every visited state.
 
     The teacher checks and repeats with one probability, whatever the question, so the student does.
@@ -170,7 +170,7 @@ def first_choice(policy: TabledPolicy) -> str:
     return f"{100 * first_X[:6].sum():.1f}, {100 * first_X[12:].sum():.1f}"
 
 
-def gradient_ratio(loss: Loss, benchmark: Benchmark) -> float:
+def gradient_ratio(loss: Loss, benchmark: EquationBenchmark) -> float:
     """Norm of pi_0's expected gradient at the first choice of x over that at a choice to repeat.
 
     Both are of the logits: p (slope - sum p slope), in the mean over the problems.

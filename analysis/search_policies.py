@@ -18,8 +18,8 @@ import numpy as np
 import tyro
 from scipy.stats import binom
 
-from geosd.problems.search.corpora import BLIND, Policy
-from geosd.problems.search.equations import EVEN, MODULUS, SEARCH, Benchmark, bands
+from geosd.problems.search.corpora import BLIND, CorpusPolicy
+from geosd.problems.search.equations import EVEN, MODULUS, SEARCH, EquationBenchmark, equation_bands
 from geosd.reporting.tables import markdown_table
 
 TRIED_SX = (np.arange(1 << MODULUS)[:, None] >> np.arange(MODULUS)) % 2 == 1
@@ -28,7 +28,7 @@ SIZE_S = TRIED_SX.sum(-1)
 TEMPERATURE, TOP_P, CAP = 0.6, 0.95, 52
 """Of the test samples."""
 
-HABIT = replace(BLIND, weights=tuple(bands(1.0, 0.2, 0.05)))
+HABIT = replace(BLIND, weights=tuple(equation_bands(1.0, 0.2, 0.05)))
 """A search that tries small x first, as the ID problems reward."""
 IDEAL_POLICIES = {
     "pi_0": BLIND,
@@ -49,8 +49,8 @@ class TabledPolicy:
 
     Attributes:
         next_SX: Probability of each x after each set; 0 for values in the set.
-        check: As of `Policy`.
-        repeat: As of `Policy`.
+        check: As of `CorpusPolicy`.
+        repeat: As of `CorpusPolicy`.
     """
 
     next_SX: np.ndarray
@@ -58,7 +58,7 @@ class TabledPolicy:
     repeat: float
 
     @classmethod
-    def of(cls, policy: Policy) -> TabledPolicy:
+    def of(cls, policy: CorpusPolicy) -> TabledPolicy:
         """The table of a policy that has one weight for each x."""
         return cls(normalised(np.array(policy.weights) * ~TRIED_SX), policy.check, policy.repeat)
 
@@ -107,13 +107,13 @@ def nucleus(p: np.ndarray, top_p: float) -> np.ndarray:
     return total / equals
 
 
-def value_prior(benchmark: Benchmark) -> np.ndarray:
+def value_prior(benchmark: EquationBenchmark) -> np.ndarray:
     """Probability of each x in the questions of a benchmark."""
     low, high = benchmark.low, benchmark.high
-    return np.array(bands(low / 6, (1 - low - high) / 6, high / 4))
+    return np.array(equation_bands(low / 6, (1 - low - high) / 6, high / 4))
 
 
-def patterns(benchmark: Benchmark) -> list[tuple[float, tuple[int, ...]]]:
+def patterns(benchmark: EquationBenchmark) -> list[tuple[float, tuple[int, ...]]]:
     """Shares of a benchmark's first equations by how far from x their other solutions lie."""
     found = [
         tuple(step for step in range(1, MODULUS) if factor * step % MODULUS == 0) for factor in EVEN
@@ -159,7 +159,7 @@ class Reached:
 
 
 def reached(
-    policy: TabledPolicy, benchmarks: Sequence[Benchmark], cap: int = CAP, k: int = 16
+    policy: TabledPolicy, benchmarks: Sequence[EquationBenchmark], cap: int = CAP, k: int = 16
 ) -> list[Reached]:
     """A policy's scores on each benchmark with k samples a problem, as it is sampled."""
     reach_S = policy.reach()

@@ -33,7 +33,7 @@ from geosd.problems.sources import get_data_source
 from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import Sampler, SamplingParams
 from geosd.sampling.solution_pool import read_pool
-from geosd.training.processes import local_device
+from geosd.training.processes import training_process_device
 
 
 def shares(
@@ -90,7 +90,7 @@ def main(
     training = read_problems(problems)
     solutions = {row.problem_id: row.solutions for row in read_pool(pool, training)}
     solved = [problem for problem in training if solutions[problem.id]]
-    precision = resolve_precision("auto", local_device())
+    precision = resolve_precision("auto", training_process_device())
     settings = {"engine": "transformers", "sequences": 64, "precision": precision}
     sampler = build_sampler(settings, base, encoding)
     prompts_by_reader = {"student": [encoding.student(problem) for problem in solved]}

@@ -30,7 +30,7 @@ from transformers import PreTrainedTokenizerBase
 from geosd.geometry import union_support
 from geosd.models.load_and_save import load_model
 from geosd.models.released_models import load_gguf_package
-from geosd.objectives.objective import Batch, Objective, States, build
+from geosd.objectives.objective import Objective, ObjectiveBatch, ObjectiveStates, build_objective
 from geosd.objectives.reduce import mean_loss
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import judge_response
@@ -38,7 +38,7 @@ from geosd.problems.sources import get_data_source
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 from geosd.training.packing import pack
-from geosd.training.policy import frozen_copy, response_logits
+from geosd.training.policy import frozen_copy, policy_response_logits
 
 MOVE = 1e-2
 """Standard deviation of the anchor's distance from pi_0, as a share of that of each tensor."""
@@ -116,7 +116,7 @@ def loss_on(objective: Objective, positions: Positions, top_k: int | None) -> Lo
     log_prob = {name: support.restrict(z[name]) for name in read}
     chosen = positions.token[:, None]
     sampled = {name: z[name].log_softmax(-1).gather(-1, chosen)[:, 0] for name in read}
-    states = States(
+    states = ObjectiveStates(
         log_p=log_prob["student"],
         log_q=log_prob["teacher"],
         log_anchor=log_prob.get("anchor"),
@@ -124,7 +124,7 @@ def loss_on(objective: Objective, positions: Positions, top_k: int | None) -> Lo
         token_log_q=sampled["teacher"],
         token_log_ref=None,
     )
-    batch = Batch(positions.row, None, student.shape[-1])
+    batch = ObjectiveBatch(positions.row, None, student.shape[-1])
     terms = objective.combine(objective.per_position(states), batch)
     loss = mean_loss(terms.loss, terms.weight, positions.row)
     (gradient,) = torch.autograd.grad(loss, student)
@@ -180,7 +180,8 @@ def states_of(case: Case, model: nn.Module, tokenizer: PreTrainedTokenizerBase) 
     informed = pack(teachers, responses, encoding.pad_id)
     read = {"student": (model, packed), "teacher": (model, informed), "anchor": (anchor, packed)}
     logits = {
-        name: response_logits(*pair).logits(slice(None)).double() for name, pair in read.items()
+        name: policy_response_logits(*pair).logits(slice(None)).double()
+        for name, pair in read.items()
     }
     return Positions(logits, packed.token, packed.row)
 
@@ -203,7 +204,7 @@ def main(name: str) -> None:
     print("|:--|" + "--:|" * 6)
     head = model.lm_head.weight.detach().double()
     for label, settings in METHODS.items():
-        loss, error, *gradients = compared(build(**settings), positions, head, case.top_k)
+        loss, error, *gradients = compared(build_objective(**settings), positions, head, case.top_k)
         cells = [f"{loss:.5f}", f"{error:+.1e}"]
         for cosine, ratio in zip(gradients[::2], gradients[1::2], strict=True):
             cells += [f"{1 - cosine:.1e}", f"{ratio:.5f}"]

@@ -17,11 +17,11 @@ import tyro
 
 from geosd.claims.published import published
 from geosd.mismatch_region import SURE, UNLIKELY
-from geosd.reporting.shipping import source_tables
+from geosd.reporting.shipping import shipped_source_tables
 from geosd.reporting.tables import markdown_table
-from geosd.scores.state_table import mismatch_share, states_of_model
+from geosd.scores.state_table import state_mismatch_share, state_table_of_model
 from geosd.scores.step_log_tables import TEACHER_MASS
-from geosd.scores.tidy import read_tidy, select_rows
+from geosd.scores.tidy import read_tidy, select_tidy_rows
 
 HEADS = [
     "model",
@@ -41,14 +41,16 @@ def measured(model: str, states: pd.DataFrame, drift: pd.DataFrame | None) -> li
 
     `overlap` is the sum of sqrt(p q) over the vocabulary, of student p and teacher q.
     """
-    rows = states_of_model(states, model)
+    rows = state_table_of_model(states, model)
     mass = pd.Series()
     if drift is not None:
-        mass = select_rows(drift, model=model, variant="geosd", quantity=TEACHER_MASS[0])["value"]
+        mass = select_tidy_rows(drift, model=model, variant="geosd", quantity=TEACHER_MASS[0])[
+            "value"
+        ]
     return [
         model,
         f"{len(rows):,}",
-        f"{100 * mismatch_share(rows):.1f} %",
+        f"{100 * state_mismatch_share(rows):.1f} %",
         *(f"{rows[name].mean():.3f}" for name in ("q_star", "p_star", "overlap")),
         f"{100 * (rows['overlap'] < 0.5).mean():.1f} %",
         f"{rows['entropy'].mean():.3f}",
@@ -62,7 +64,7 @@ def main(studies: Annotated[tuple[Path, ...], tyro.conf.Positional]) -> None:
     mismatch, mass = paper["mismatch_share_percent"], paper["support_mass_percent"]
     rows = [["the paper", "–", f"{mismatch} %", *["–"] * 5, f"> {mass} %"]]
     for folder in studies:
-        paths = source_tables(folder)
+        paths = shipped_source_tables(folder)
         states = read_tidy("states", paths["states"])
         drift = read_tidy("drift", paths["drift"]) if "drift" in paths else None
         rows += [measured(model, states, drift) for model in states["model"].unique()]

@@ -30,7 +30,7 @@ from wide_policies import (
 )
 
 from geosd.problems.search.corpora import WideCorpus
-from geosd.problems.search.equations import WIDE, Benchmark
+from geosd.problems.search.equations import WIDE, EquationBenchmark
 
 SETTINGS = (0.0, 1.0)
 """Of `data.conflict`."""
@@ -67,7 +67,9 @@ def optimum_of(
     return p_SV[:, last_G]
 
 
-def optimum(loss: Loss, benchmark: Benchmark, check: float = TEACHER.guided_check) -> GroupedPolicy:
+def optimum(
+    loss: Loss, benchmark: EquationBenchmark, check: float = TEACHER.guided_check
+) -> GroupedPolicy:
     """The student's policy at which the loss's expected gradient is 0 at every visited state."""
     start = first_masses(ideal_policies()["pi_0"])
     chance = prior(benchmark)
@@ -94,7 +96,7 @@ def accuracies(policy: GroupedPolicy, setting: float) -> np.ndarray:
     return 100 * np.array([inside.accuracy, mean(outside)])
 
 
-def gradient_ratios(loss: Loss, benchmark: Benchmark) -> tuple[float, float]:
+def gradient_ratios(loss: Loss, benchmark: EquationBenchmark) -> tuple[float, float]:
     """Norms of pi_0's expected gradient of the logits, over that at a choice to repeat.
 
     Of the first choice of x, and of a choice to check, each p (slope - sum p slope).

@@ -21,8 +21,8 @@ import tyro
 from scipy.stats import binom
 from search_policies import TEMPERATURE, TOP_P, Reached, mean
 
-from geosd.problems.search.corpora import WIDE_BLIND, Policy
-from geosd.problems.search.equations import COMMON, MODULUS, WIDE, Benchmark
+from geosd.problems.search.corpora import WIDE_BLIND, CorpusPolicy
+from geosd.problems.search.equations import COMMON, MODULUS, WIDE, EquationBenchmark
 from geosd.reporting.tables import markdown_table
 
 Counts = tuple[int, ...]
@@ -51,8 +51,8 @@ class GroupedPolicy:
         first: By how many classes of each band failed: probability of each open value [B, K].
         within: By how many values of each kind failed in a class that solves the first equation:
             probability of each value of the class that is open [K].
-        check: As of `Policy`.
-        repeat: As of `Policy`.
+        check: As of `CorpusPolicy`.
+        repeat: As of `CorpusPolicy`.
     """
 
     first: Mapping[Counts, np.ndarray]
@@ -120,7 +120,7 @@ def nucleus(p: np.ndarray, number: np.ndarray, top_p: float) -> np.ndarray:
     return normalised(kept.reshape(p.shape), number)
 
 
-def prior(benchmark: Benchmark) -> np.ndarray:
+def prior(benchmark: EquationBenchmark) -> np.ndarray:
     """Probability of each group of values in the questions of a benchmark [B, K]."""
     low, high = benchmark.low, benchmark.high
     other, rare = benchmark.ambiguous, benchmark.rare
@@ -170,7 +170,7 @@ def answer_chances(
 
 
 def reached(
-    policy: GroupedPolicy, benchmarks: Sequence[Benchmark], cap: int = CAP, k: int = 16
+    policy: GroupedPolicy, benchmarks: Sequence[EquationBenchmark], cap: int = CAP, k: int = 16
 ) -> list[Reached]:
     """A policy's scores on each benchmark with k samples a problem, as it is sampled."""
     rows_BK = np.zeros((3, 3, 4))
@@ -184,7 +184,7 @@ def reached(
     ]
 
 
-def grouped(policy: Policy) -> GroupedPolicy:
+def grouped(policy: CorpusPolicy) -> GroupedPolicy:
     """A policy of one weight for each value, which is the same within a group."""
     weights = np.array(policy.weights).reshape(MODULUS, MODULUS)
     weights_KB = weights[np.ix_([0, 1, -1], [0, 6, -1])]  # one value of each kind and band

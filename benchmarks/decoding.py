@@ -39,7 +39,7 @@ from torch import nn
 
 from geosd.models.load_and_save import load_model
 from geosd.models.precision import bfloat16_is_faster, cast_parameters
-from geosd.sampling.decoding.packed_step import PackedStep, can_pack
+from geosd.sampling.decoding.packed_step import PackedStep, can_pack_step
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 
@@ -146,7 +146,7 @@ def main() -> None:
         for kind in given.types:
             cast_parameters(model, getattr(torch, kind))
             gc.collect()
-            if not can_pack(model):
+            if not can_pack_step(model):
                 continue
             for rows in given.rows:
                 named: dict[str, Callable[[], Any]] = dict(engines(model, rows, 32, 1 + given.new))

@@ -70,14 +70,14 @@ class Heads(nn.Module):
 
 def ours(heads: Heads, method: str, sizes: argparse.Namespace) -> Tensor:
     """The objective as a training step computes it, in chunks."""
-    from geosd.objectives.objective import build
-    from geosd.training.chunked_logits import ChunkedLogits, position_scalars
+    from geosd.objectives.objective import build_objective
+    from geosd.training.chunked_logits import ChunkedLogits, chunked_position_scalars
 
-    objective = build(method)
+    objective = build_objective(method)
     names = ["student", *sorted(objective.needs)]
     logits = {name: ChunkedLogits(heads, heads.hidden[name]) for name in names}
     token, chunk = heads.token, sizes.chunk
-    return position_scalars(objective, logits, token, sizes.top_k, chunk)["loss"].mean()
+    return chunked_position_scalars(objective, logits, token, sizes.top_k, chunk)["loss"].mean()
 
 
 def union_at_once(heads: Heads, method: str, sizes: argparse.Namespace) -> Tensor:

@@ -38,13 +38,13 @@ from geosd.costs.hours import decoding_seconds
 from geosd.costs.update_operations import (
     BACKWARD,
     FORWARD,
-    UpdateSize,
+    UpdateOperationsSize,
     kfac_units,
     units_counted,
 )
 from geosd.costs.workload import SamplingWorkload
-from geosd.models.architectures import architecture, dimensions
-from geosd.models.tiny_models import build
+from geosd.models.architectures import architecture, tiny_architecture
+from geosd.models.tiny_models import build_tiny_model
 from geosd.optim.partition import partition
 from geosd.training.loop import train_step
 
@@ -153,8 +153,8 @@ def miniature_floor(shape: Shape, work: Work, measured: dict[str, Any]) -> dict[
 def miniature(work: Work, measured: dict[str, Any]) -> dict[str, Any]:
     """GeoSD's step on mini-qwen3's dimensions: seconds, operations, floor by phase."""
     torch.set_num_threads(1)
-    of = dimensions("mini-qwen3", LETTERS)
-    model = build("mini-qwen3", LETTERS, pad_id=0, end_id=2, seed=0)
+    of = tiny_architecture("mini-qwen3", LETTERS)
+    model = build_tiny_model("mini-qwen3", LETTERS, pad_id=0, end_id=2, seed=0)
     run = assemble(model, tokenizer(LETTERS), "geosd", work)
     clock, args, laps = phases_of(run), arguments(work), []
     for step in range(1, 1 + work.warmup + work.steps):
@@ -176,7 +176,7 @@ def miniature(work: Work, measured: dict[str, Any]) -> dict[str, Any]:
 
 def h200() -> list[tuple[str, float, float]]:
     """Least seconds of the parts of an 8B step on one H200, and at usual shares of its sheet."""
-    model, size = architecture("qwen3-8b"), UpdateSize()
+    model, size = architecture("qwen3-8b"), UpdateOperationsSize()
     sampling, rows = SamplingWorkload(size.sequences, size.tokens), []
     # As costs.hours reckons for plans: 0.4 of the operations, 0.7 of the bandwidth.
     for assumed in (Assumptions(mfu=1.0, bandwidth_share=1.0, prompt=256), Assumptions()):

@@ -27,7 +27,7 @@ from measuring import (
 )
 
 from geosd.cli.freed_memory import keep_freed_memory
-from geosd.objectives.objective import build
+from geosd.objectives.objective import build_objective
 from geosd.optim.update import UpdateRule
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
@@ -133,7 +133,7 @@ def endless_sampler(
 def assemble(model: torch.nn.Module, tokenizer: Any, kind: str, work: Work) -> TrainingRun:
     """A run of one method on random prompts; GeoSD updates with K-FAC, the others with AdamW."""
     keep_freed_memory()  # as every step program does
-    objective = build(kind.removesuffix("+kfac"), **NO_PENALTY.get(kind, {}))
+    objective = build_objective(kind.removesuffix("+kfac"), **NO_PENALTY.get(kind, {}))
     model.eval()
     kfac = kind in ("geosd", "fwdkl+kfac")
     update_rule = UpdateRule(
@@ -185,7 +185,7 @@ def phases_of(run: TrainingRun) -> PhaseClock:
     clock.wrap(run.student.model, "forward", student_or_teacher, only_in=passes)
     clock.wrap(run.reference_models.anchor.model, "forward", "anchor", only_in=passes)
     clock.wrap(run.reference_models.reference.model, "forward", "pi_0", only_in=passes)
-    clock.wrap(loop.StepLoss, "_student_scalars", "loss", only_in="rest")
+    clock.wrap(loop.TrainStepLoss, "_student_scalars", "loss", only_in="rest")
     clock.wrap(torch.autograd, "backward", "backward")
     kfac = run.update_rule.preconditioner
     if kfac is not None:

@@ -55,9 +55,9 @@ STARTS: dict[str, tuple[str, str, str]] = {
         "--model mini-qwen3 --variant geosd --seed 0 --checkpoint {model} --problems {problems}"
         " --out {out}",
         "geosd.evaluation.benchmarks",
-        "evaluate",
+        "sample_benchmarks",
     ),
-    "analyse": ("--runs {empty} --out {out}", "geosd.config.run_folders", "read_index"),
+    "analyse": ("--runs {empty} --out {out}", "geosd.config.run_folders", "read_run_folders"),
     "claims": (
         "--scores {scores} --drift {scores} --consensus {scores} --out {out}",
         "pandas",
@@ -110,19 +110,23 @@ def inputs() -> Any:
     """Arguments of the programs: a base model, a solved problem, an empty file, an empty table."""
     from geosd.json_lines import write_jsonl
     from geosd.models.load_and_save import save_model
-    from geosd.models.tiny_models import build
-    from geosd.problems.miniature import build_tokenizer
-    from geosd.problems.records import PooledSolutions, Problem
+    from geosd.models.tiny_models import build_tiny_model
+    from geosd.problems.miniature import build_miniature_tokenizer
+    from geosd.problems.records import PooledSolutionsRecord, Problem
     from geosd.problems.search.corpora import VOCABULARY
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        tokenizer = build_tokenizer(VOCABULARY)
+        tokenizer = build_miniature_tokenizer(VOCABULARY)
         ends = (tokenizer.pad_token_id, tokenizer.eos_token_id)
-        save_model(build("mini-qwen3", len(tokenizer), *ends, seed=0), tokenizer, folder / "model")
+        save_model(
+            build_tiny_model("mini-qwen3", len(tokenizer), *ends, seed=0),
+            tokenizer,
+            folder / "model",
+        )
         (folder / "empty.jsonl").touch()
         write_jsonl(folder / "problems.jsonl", [Problem("p", "id", "1+1", "2")])
-        write_jsonl(folder / "pool.jsonl", [PooledSolutions("p", ("A: 2",), 1, 1)])
+        write_jsonl(folder / "pool.jsonl", [PooledSolutionsRecord("p", ("A: 2",), 1, 1)])
         (folder / "scores.csv").write_text("model\n")
         (folder / "sitecustomize.py").write_text(UNTIL_WORK)
         (folder / "sockets").mkdir()

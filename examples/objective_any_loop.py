@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from geosd.geometry import overlap, union_support
-from geosd.objectives.objective import Batch, Objective, States, build
+from geosd.objectives.objective import Objective, ObjectiveBatch, ObjectiveStates, build_objective
 from geosd.objectives.reduce import mean_loss
 
 METHODS = ("fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd")
@@ -55,7 +55,7 @@ def objective_loss(
         name: logits[name].log_softmax(-1).gather(-1, tokens[at][:, None])[:, 0]
         for name in ("student", "teacher")
     }
-    states = States(
+    states = ObjectiveStates(
         log["student"],
         log["teacher"],
         log.get("anchor"),
@@ -64,7 +64,7 @@ def objective_loss(
         token_log_ref=None,
     )
     sequence = at.nonzero()[:, 0]
-    batch = Batch(sequence, reward=None, vocabulary=student.shape[-1])
+    batch = ObjectiveBatch(sequence, reward=None, vocabulary=student.shape[-1])
     terms = objective.combine(objective.per_position(states), batch)
     return mean_loss(terms.loss, terms.weight, sequence)
 
@@ -86,7 +86,7 @@ def train(method: str) -> tuple[float, float]:
         third = student.topk(3).indices[:, 2:]
         teacher = student.scatter_add(1, third, torch.full_like(third, 4.0, dtype=student.dtype))
         anchor = student.clone()
-    optimizer, objective = torch.optim.Adam([student], lr=0.05), build(method)
+    optimizer, objective = torch.optim.Adam([student], lr=0.05), build_objective(method)
     mask = torch.ones(ROWS, LENGTH)
 
     def mean_overlap() -> float:

@@ -13,7 +13,7 @@ import pytest
 from cases import python
 
 from geosd.cli import command
-from geosd.disk_room import NoRoomError, no_room, refused
+from geosd.disk_room import NoRoomError, no_room, refused_by_disk
 from geosd.files import atomic_write, write_text
 
 HIDDEN = RuntimeError("unexpected pos 168448 vs 168342")
@@ -70,7 +70,7 @@ def test_the_cause_of_an_error_is_looked_at():
 def test_with_room_another_error_stays_what_it_is(tmp_path):
     with pytest.raises(RuntimeError) as raised, atomic_write(tmp_path / "state.pt"):
         raise HIDDEN
-    assert raised.value is HIDDEN and not refused(tmp_path)
+    assert raised.value is HIDDEN and not refused_by_disk(tmp_path)
 
 
 LIMITED = """

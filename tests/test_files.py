@@ -10,7 +10,7 @@ from cases import python
 
 from geosd.files import atomic_write, remove_leftovers, sha256, write_text
 from geosd.json_lines import DamagedLineError, read_jsonl, write_jsonl
-from geosd.problems.records import PooledSolutions, Problem, Sample
+from geosd.problems.records import PooledSolutionsRecord, Problem, SampleRecord
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def test_bytes_that_are_not_text_are_damage_too(tmp_path):
 
 def test_a_field_with_a_default_may_be_missing(tmp_path):
     path = tmp_path / "samples.jsonl"
-    write_jsonl(path, [Sample("id", "id-0", 0, "A: 7", 4, "7", True, "stop", "correct")])
+    write_jsonl(path, [SampleRecord("id", "id-0", 0, "A: 7", 4, "7", True, "stop", "correct")])
     path.write_text(path.read_text().replace(', "reason": "correct"', ""))
-    assert read_jsonl(path, Sample)[0].reason is None
+    assert read_jsonl(path, SampleRecord)[0].reason is None
 
 
 def test_only_a_reader_of_records_imports_pydantic():
@@ -146,8 +146,10 @@ def test_only_a_reader_of_records_imports_pydantic():
 def test_records_survive_their_files(tmp_path):
     rows = {
         Problem: [Problem("id-00000", "id", "1 + 1", "2")],
-        PooledSolutions: [PooledSolutions("train-00000", ("A: 2", "1 + 1 = 2 ; A: 2"), 16, 3)],
-        Sample: [Sample("id", "id-00000", 0, "1 +", 52, None, False, "length")],
+        PooledSolutionsRecord: [
+            PooledSolutionsRecord("train-00000", ("A: 2", "1 + 1 = 2 ; A: 2"), 16, 3)
+        ],
+        SampleRecord: [SampleRecord("id", "id-00000", 0, "1 +", 52, None, False, "length")],
     }
     for cls, written in rows.items():
         write_jsonl(tmp_path / "rows.jsonl", written)

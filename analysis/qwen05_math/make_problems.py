@@ -19,7 +19,7 @@ import tyro
 import yaml
 
 from geosd.files import sha256, write_text
-from geosd.problems.dataset_download import answers_sha256
+from geosd.problems.dataset_download import downloaded_answers_sha256
 
 CATALOGUE = Path(__file__).with_name("catalogue.yaml")
 
@@ -35,7 +35,7 @@ def checked_rows(path: Path, entry: dict[str, Any]) -> list[dict[str, Any]]:
         row["answer"] = re.sub(r"^(-?\d+)\.0+$", r"\1", str(row["answer"]))
     found = {"sha256": sha256(path), "rows": len(rows)}
     if "answers" in entry:
-        found["answers"] = answers_sha256(row["answer"] for row in rows)
+        found["answers"] = downloaded_answers_sha256(row["answer"] for row in rows)
     for name, got in found.items():
         if entry[name] is not None and entry[name] != got:
             raise ValueError(

@@ -38,17 +38,17 @@ from synthetic_update import ALL_METHODS, METHODS, SyntheticBatch, assemble_synt
 from torch import Tensor
 
 from geosd.costs.update_operations import (
-    UpdateSize,
+    UpdateOperationsSize,
     kfac_units,
-    projection_sizes,
     units_by_rule,
+    update_projection_sizes,
 )
 from geosd.files import write_text
 from geosd.models.architectures import Architecture, architecture
 from geosd.optim.dtensors import full_tensor
 from geosd.optim.factor_sizes import factor_bytes
 from geosd.training.loop import train_step
-from geosd.training.processes import Ranks, local_device
+from geosd.training.processes import TrainingProcesses, training_process_device
 
 TINY = Architecture("tiny", "qwen3", 2, 128, 384, 4, 2, 32, 512, tied=False)
 MODELS = ("qwen3-1.7b", "qwen3-8b")
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dry", action="store_true", help="every part, tiny, on this CPU")
     parser.add_argument("--minutes", type=float, default=8.0, help="after which no part begins")
     given = parser.parse_args(arguments)
-    device = torch.device("cpu") if given.dry else local_device()
+    device = torch.device("cpu") if given.dry else training_process_device()
     cuda = device.type == "cuda"
     name = torch.cuda.get_device_name(device) if cuda else "CPU"
     found: dict[str, Any] = {"device": name, "torch": torch.__version__, "dry": given.dry}
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
 Part = tuple[str, Callable[[], Any]]
 
 
-def parts(ranks: Ranks, device: torch.device) -> list[Part]:
+def parts(ranks: TrainingProcesses, device: torch.device) -> list[Part]:
     """The parts of the check beyond its numerics, in their order: name, and what measures it.
 
     On a CPU each is tiny: it shows that the part runs.
@@ -137,17 +137,19 @@ def carried() -> dict[str, float]:
 
 
 @contextmanager
-def alone(device: torch.device) -> Iterator[Ranks]:
+def alone(device: torch.device) -> Iterator[TrainingProcesses]:
     """The GPU check's process group: this process alone, which FSDP2 needs to shard."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
     try:
-        yield Ranks(dist.group.WORLD)
+        yield TrainingProcesses(dist.group.WORLD)
     finally:
         dist.destroy_process_group()
 
 
-def numerics(ranks: Ranks, device: torch.device) -> dict[str, dict[str, dict[str, float]]]:
+def numerics(
+    ranks: TrainingProcesses, device: torch.device
+) -> dict[str, dict[str, dict[str, float]]]:
     """Relative errors of a tiny model's first update, by comparison and method.
 
     They are of loss, gradient, and update after K-FAC: Euclidean norms over all parameters. Of
@@ -155,7 +157,7 @@ def numerics(ranks: Ranks, device: torch.device) -> dict[str, dict[str, dict[str
     costs are of, a model in shards with a whole one, too.
     """
     batch = SyntheticBatch(responses=4, tokens=48, prompt=16, privileged=32)
-    whole, cpu, exact_type = Ranks(), torch.device("cpu"), torch.float32
+    whole, cpu, exact_type = TrainingProcesses(), torch.device("cpu"), torch.float32
     errors: dict[str, dict[str, dict[str, float]]] = {}
     for method in ALL_METHODS:
         exact = first_update(whole, device, method, exact_type, batch)
@@ -183,7 +185,11 @@ def relative_error(other: Tensor, exact: Tensor) -> float:
 
 
 def first_update(
-    ranks: Ranks, device: torch.device, method: str, compute: torch.dtype, batch: SyntheticBatch
+    ranks: TrainingProcesses,
+    device: torch.device,
+    method: str,
+    compute: torch.dtype,
+    batch: SyntheticBatch,
 ) -> dict[str, Tensor]:
     """The first update of the GPU check's tiny shape: loss, gradient, gradient after K-FAC."""
     run, args = assemble_synthetic_run(TINY, ranks, device, method, compute, batch)
@@ -208,18 +214,20 @@ def one_card(
     shape: Architecture, device: torch.device, method: str, batch: SyntheticBatch
 ) -> dict[str, Any]:
     """One update of a method with a whole model on one device, by part."""
-    return {"method": method, "model": shape.label} | timed(shape, Ranks(), device, method, batch)
+    return {"method": method, "model": shape.label} | timed(
+        shape, TrainingProcesses(), device, method, batch
+    )
 
 
 def cost(
-    full: Architecture, ranks: Ranks, device: torch.device, batch: SyntheticBatch
+    full: Architecture, ranks: TrainingProcesses, device: torch.device, batch: SyntheticBatch
 ) -> dict[str, Any]:
     """Time and memory of one update of each method, at the most blocks of a model that fit."""
     cuda = device.type == "cuda"
     total = torch.cuda.get_device_properties(device).total_memory if cuda else 1e9
     found = {"model": full.label, "blocks": full.layers, "responses": batch.responses}
     found |= {"tokens": batch.tokens, "device_gb": total / 1e9, "measured_blocks": 0, "methods": {}}
-    update = UpdateSize(batch.responses, batch.tokens)
+    update = UpdateOperationsSize(batch.responses, batch.tokens)
     kfac = kfac_units(full, update, share_inputs=True).total
     found["operations"] = units_by_rule(update, kfac).total / units_by_rule(update).total
     for layers in (full.layers, 24, 16, 12, 8, 4, 2, 1):
@@ -237,11 +245,15 @@ def cost(
 def state_bytes(shape: Architecture) -> int:
     """Bytes that GeoSD keeps on the checked GPU: weights, anchor, factors and their sums."""
     # 16 bytes a parameter, and the anchor's 2.
-    return 18 * shape.parameters + factor_bytes(projection_sizes(shape)) * 3 // 2
+    return 18 * shape.parameters + factor_bytes(update_projection_sizes(shape)) * 3 // 2
 
 
 def timed(
-    shape: Architecture, ranks: Ranks, device: torch.device, method: str, batch: SyntheticBatch
+    shape: Architecture,
+    ranks: TrainingProcesses,
+    device: torch.device,
+    method: str,
+    batch: SyntheticBatch,
 ) -> dict[str, float]:
     """Two updates on this device: seconds and tokens a second of the second, also by part.
 

@@ -11,21 +11,21 @@ from torch import nn
 
 from geosd.models.architectures import Architecture
 from geosd.models.tiny_models import random_model
-from geosd.objectives.objective import build
+from geosd.objectives.objective import build_objective
 from geosd.optim.damped_inverse import inverse_by_cholesky
 from geosd.optim.kfac import KFAC
 from geosd.optim.update import UpdateRule
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.training.chunked_logits import ChunkedLogits, position_scalars
-from geosd.training.loop import StepLoss
+from geosd.training.chunked_logits import ChunkedLogits, chunked_position_scalars
+from geosd.training.loop import TrainStepLoss
 from geosd.training.run import TrainingRun
 
 LIGER_SHAPE = {"positions": 8192, "hidden": 4096, "vocabulary": 128_256}
 """Of the benchmark of Liger Kernel's FusedLinearKLDiv: BT, H and V."""
 PARTS = {
     "teacher, anchor, pi_0": (TrainingRun, "reference_logits"),
-    "student, loss, gradient": (StepLoss, "backward"),
+    "student, loss, gradient": (TrainStepLoss, "backward"),
     "update": (UpdateRule, "step"),
     "K-FAC of it": (KFAC, "step"),
 }
@@ -111,7 +111,9 @@ def loss_speed(
     def once() -> float:
         wait(device)
         began = time.monotonic()
-        scalars = position_scalars(build("fwdkl"), models, token, top_k, chunk=1024)
+        scalars = chunked_position_scalars(
+            build_objective("fwdkl"), models, token, top_k, chunk=1024
+        )
         scalars["loss"].mean().backward()
         wait(device)
         return time.monotonic() - began

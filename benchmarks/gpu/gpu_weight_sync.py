@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from geosd.models.architectures import Architecture
-from geosd.models.load_and_save import named_weights
+from geosd.models.load_and_save import weights_as_saved
 from geosd.models.tiny_models import random_model
-from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler, start_engine
+from geosd.sampling.vllm_sampler import VllmEngine, VllmSampler, start_vllm
 from geosd.sampling.weight_delivery import WeightDelivery
 
 PROMPTS, PROMPT, RESPONSE = 4, 64, 32
@@ -36,7 +36,7 @@ def weight_sync(
     model = random_model(shape, positions=POSITIONS).to(device, getattr(torch, precision)).eval()
     with TemporaryDirectory(prefix="geosd-gpu-check-") as folder:
         model.save_pretrained(Path(folder))
-        engine = start_engine(folder, live=True, sequences=16, precision=precision, memory=memory)
+        engine = start_vllm(folder, live=True, sequences=16, precision=precision, memory=memory)
     try:
         prompts = torch.randint(shape.vocabulary, (PROMPTS, PROMPT)).tolist()
         move(model)
@@ -44,7 +44,7 @@ def weight_sync(
         delivery = WeightDelivery(by_memory=device.type == "cuda")
         sampler = VllmSampler(lambda: engine, end_ids=(), delivery=delivery)
         began = time.monotonic()
-        sampler.sync(named_weights(model))
+        sampler.sync(weights_as_saved(model))
         seconds = time.monotonic() - began
         after = greatest_gap(engine, model, prompts)
     finally:
@@ -69,7 +69,7 @@ def move(model: nn.Module) -> None:
 
 
 @torch.no_grad()
-def greatest_gap(engine: StartedEngine, model: nn.Module, prompts: list[list[int]]) -> float:
+def greatest_gap(engine: VllmEngine, model: nn.Module, prompts: list[list[int]]) -> float:
     """Greatest |log p of vLLM - log p of transformers| of tokens that vLLM samples, in nats."""
     sampling = engine.parameters(
         temperature=1.0, max_tokens=RESPONSE, seed=0, logprobs=0, ignore_eos=True, detokenize=False

@@ -8,12 +8,12 @@ import torch
 from geosd.models.architectures import Architecture
 from geosd.models.forward import recompute_layers
 from geosd.models.tiny_models import random_model
-from geosd.objectives.objective import build
+from geosd.objectives.objective import build_objective
 from geosd.optim.update import UpdateRule
 from geosd.training.arguments import LoopArguments
 from geosd.training.fsdp import shard
 from geosd.training.policy import Policy, frozen_copy
-from geosd.training.processes import Ranks
+from geosd.training.processes import TrainingProcesses
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import TrainingRun
 
@@ -64,7 +64,7 @@ class SyntheticBatch:
 
 def assemble_synthetic_run(
     shape: Architecture,
-    ranks: Ranks,
+    ranks: TrainingProcesses,
     device: torch.device,
     method: str,
     compute: torch.dtype,
@@ -78,7 +78,7 @@ def assemble_synthetic_run(
         batch: How many responses of how many tokens.
     """
     name, rule = ALL_METHODS[method]
-    objective = build(name)
+    objective = build_objective(name)
     torch.manual_seed(0)  # the same weights on every call
     with device:
         student = random_model(shape, positions=2**15)

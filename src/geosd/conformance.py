@@ -24,7 +24,7 @@ INPUTS = (*MODELS, "mask", "tokens", "top_k")
 
 
 @dataclass(frozen=True)
-class Result:
+class ConformanceResult:
     """A case: the relative errors of loss and gradient, and what seems wrong, if anything."""
 
     case: str
@@ -41,7 +41,7 @@ def check(
     arrays: Literal["torch", "numpy"] = "torch",
     detached: bool = False,
     leave_out: Collection[str] = (),
-) -> list[Result]:
+) -> list[ConformanceResult]:
     """The errors of a loss on every state, where all are rounding.
 
     Args:
@@ -88,7 +88,7 @@ def check(
         returned = loss(**arguments)
         rows.append(_judged(case, state, TOLERANCE[dtype], *_both(returned, given)))
     if any(row.faults for row in rows):
-        raise AssertionError(f"{name} is not what its formula says.\n{table(rows)}")
+        raise AssertionError(f"{name} is not what its formula says.\n{conformance_table(rows)}")
     return rows
 
 
@@ -130,7 +130,7 @@ def _both(returned: Any, given: dict[str, Any]) -> tuple[Tensor, Tensor, list[st
 
 def _judged(
     case: dict, state: dict, tolerance: float, value: Tensor, gradient: Tensor, faults: list[str]
-) -> Result:
+) -> ConformanceResult:
     right = torch.tensor(_numbers(case["gradient"]), dtype=torch.float64)
     loss_error = _error(value, case["value"])
     gradient_error = ((gradient - right).abs().max() / right.abs().max()).item()
@@ -142,10 +142,10 @@ def _judged(
     elif gradient_error > tolerance:
         faults.append("the loss is right, its gradient is not")
     words = [case["state"], *(f"{key} {each}" for key, each in case["settings"].items())]
-    return Result(", ".join(words), loss_error, gradient_error, tuple(faults))
+    return ConformanceResult(", ".join(words), loss_error, gradient_error, tuple(faults))
 
 
-def table(rows: list[Result]) -> str:
+def conformance_table(rows: list[ConformanceResult]) -> str:
     """The results as lines, wrong ones with what seems wrong, and the likeliest fault of all."""
     lines = [f"{'state':<34}    loss gradient  (relative errors)"]
     for row in rows:

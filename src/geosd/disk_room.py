@@ -41,10 +41,10 @@ class NoRoomError(OSError):
         """Kind, place and cure."""
         said = f" ({self.said})" if self.said else ""
         named = f"{self.filename}: [Errno {self.errno}] {self.strerror}{said}."
-        return f"{named}\n{hint(self.errno or 0)}"
+        return f"{named}\n{disk_room_hint(self.errno or 0)}"
 
 
-def hint(number: int) -> str:
+def disk_room_hint(number: int) -> str:
     """The last line of an error about missing room."""
     cure = "allow larger files (`ulimit -f unlimited`)" if number == errno.EFBIG else "make room"
     return (
@@ -75,7 +75,7 @@ def no_room(error: BaseException, places: Iterable[Path] = ()) -> NoRoomError | 
         if pattern.search(words):
             return NoRoomError(number, where, said)
     for place in places:
-        if number := refused(place):
+        if number := refused_by_disk(place):
             return NoRoomError(number, place, said)
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if limit != resource.RLIM_INFINITY and _HIDING.search(words):
@@ -83,7 +83,7 @@ def no_room(error: BaseException, places: Iterable[Path] = ()) -> NoRoomError | 
     return None
 
 
-def refused(place: Path) -> int:
+def refused_by_disk(place: Path) -> int:
     """The number of the error with which a disk takes no more bytes; 0 where there is room.
 
     A file that exists is made longer, so it should be one that is thrown away; in a folder, or in

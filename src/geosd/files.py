@@ -28,7 +28,7 @@ class DamagedFileError(ValueError):
     """A file that is not what the step wrote that makes it; names file, place, and what to do."""
 
 
-def remake_hint(path: Path | str) -> str:
+def remake_file_hint(path: Path | str) -> str:
     """The last line of an error about a damaged result: the command that makes it anew."""
     remove = "rm -r" if Path(path).is_dir() else "rm"
     return (
@@ -54,7 +54,7 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        replace(temporary, path)
+        replace_file(temporary, path)
     except FileNotFoundError as error:
         if error.filename != str(temporary) or not path.parent.is_dir():
             raise
@@ -73,15 +73,15 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def replace(source: Path | str, path: Path | str) -> None:
+def replace_file(source: Path | str, path: Path | str) -> None:
     """Rename a file, so that also after a power cut the new name is that of the whole file.
 
     The file gets the permissions of any new file there, whoever wrote it.
     """
     _share(Path(source), Path(path).parent)
-    sync(source)
+    sync_file(source)
     os.replace(source, path)
-    sync(Path(path).parent)
+    sync_file(Path(path).parent)
 
 
 def _share(file: Path, folder: Path) -> None:
@@ -102,7 +102,7 @@ def _share(file: Path, folder: Path) -> None:
         file.chmod(mode | usual)
 
 
-def sync(path: Path | str) -> None:
+def sync_file(path: Path | str) -> None:
     """Wait until what was written to a file, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -122,7 +122,7 @@ def remove_leftovers(path: Path | str) -> None:
         temporary.unlink()
 
 
-def copy(source: Path | str, path: Path | str) -> None:
+def copy_file(source: Path | str, path: Path | str) -> None:
     """Copy a file, whole or not at all."""
     with atomic_write(path) as temporary:
         shutil.copyfile(source, temporary)
@@ -164,7 +164,7 @@ def sha256(path: Path | str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def bytes_below(folders: Iterable[Path]) -> int:
+def bytes_of_files(folders: Iterable[Path]) -> int:
     """Bytes of all files below some folders, those that do not exist left out."""
     paths = (path for folder in folders for path in folder.rglob("*"))
     return sum(path.lstat().st_size for path in paths if path.is_symlink() or not path.is_dir())

@@ -103,7 +103,7 @@ def _listed_by_driver() -> dict[str, str]:
     return {number.strip(): identity.strip() for number, _, identity in pairs}
 
 
-def smallest_memory(environment: Mapping[str, str], site: Path = SITE_FILE) -> int | None:
+def smallest_gpu_to_lease(environment: Mapping[str, str], site: Path = SITE_FILE) -> int | None:
     """Bytes of the smallest of the machine's GPUs; None where nvidia-smi does not say."""
     if not shutil.which("nvidia-smi"):
         return None

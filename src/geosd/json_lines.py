@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from geosd.files import DamagedFileError, atomic_write, remake_hint
+from geosd.files import DamagedFileError, atomic_write, remake_file_hint
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -68,7 +68,7 @@ def read_jsonl(path: Path | str, cls: type[Row]) -> list[Row]:
                 fields = ", ".join(field.name for field in dataclasses.fields(cls))
                 raise DamagedLineError(
                     f"{path}:{number}: not a {cls.__name__}: {_mistakes(error)}. Expected one JSON"
-                    f" object with the fields {fields}.\n{remake_hint(path)}"
+                    f" object with the fields {fields}.\n{remake_file_hint(path)}"
                 ) from error
     return rows
 

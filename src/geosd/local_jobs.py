@@ -40,7 +40,7 @@ def local_jobs(folder: Path) -> dict[int, psutil.Process]:
     return told
 
 
-def describe(process: psutil.Process) -> str:
+def describe_local_job(process: psutil.Process) -> str:
     """A job in a few words: program of geosd and folder, or command; empty where it is gone."""
     try:
         words = process.cmdline()
@@ -65,7 +65,7 @@ def end_local_jobs(folder: Path) -> list[str]:
         passed = time.monotonic() - began
         for number, process in running.items():
             if number not in told:
-                told[number], names[number] = process, describe(process)
+                told[number], names[number] = process, describe_local_job(process)
                 _signal([process], signal.SIGTERM)
             elif passed > _patience(process):
                 lines.append(

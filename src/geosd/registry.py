@@ -15,7 +15,7 @@ Base = TypeVar("Base")
 Class = TypeVar("Class", bound=type)
 
 
-def did_you_mean(word: object, allowed: Iterable[object]) -> str:
+def registered_name_hint(word: object, allowed: Iterable[object]) -> str:
     """`Did you mean NAME? ` where a registered name is close to the word, otherwise nothing."""
     close = difflib.get_close_matches(str(word), list(map(str, allowed)), n=1, cutoff=0.5)
     return f"Did you mean {close[0]}? " if close else ""
@@ -74,7 +74,10 @@ class Registry(Generic[Base]):
                 importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
         if name not in self._classes:
             allowed = self.names()
-            hint = did_you_mean(name, allowed) or f"a new {self.kind} is a module of {self.package}"
+            hint = (
+                registered_name_hint(name, allowed)
+                or f"a new {self.kind} is a module of {self.package}"
+            )
             raise ValueError(
                 f"unknown {self.kind} {name!r}; allowed are {', '.join(allowed)}.\n"
                 f"Hint: {hint.strip()}"

@@ -1,7 +1,7 @@
 """Panics of libraries written in Rust, which Python sees as exceptions that are no Exception."""
 
 
-def says_failure(error: BaseException) -> bool:
+def is_failure_or_rust_panic(error: BaseException) -> bool:
     """Whether an exception says that work failed, and not that the program is to end.
 
     That is every Exception, and a panic of an extension in Rust, such as tokenizers. Each extension

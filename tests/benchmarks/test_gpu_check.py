@@ -63,7 +63,7 @@ def test_a_part_without_time_is_left_out_by_name():
 def test_geosds_operations_are_more_than_the_anchors_pass_and_no_more_than_the_papers():
     """The anchor's pass alone makes 11 units of 9; the paper has x 1.27 with K-FAC."""
     full = architecture("qwen3-8b")
-    update = gpu_check.UpdateSize()
+    update = gpu_check.UpdateOperationsSize()
     kfac = gpu_check.kfac_units(full, update).total
     times = gpu_check.units_by_rule(update, kfac).total / gpu_check.units_by_rule(update).total
     assert 11 / 9 < times < 1.275

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from geosd.models.architectures import Architecture
-from geosd.sampling.vllm_sampler import StartedEngine
+from geosd.sampling.vllm_sampler import VllmEngine
 
 TINY = Architecture("tiny", "qwen3", 2, 64, 96, 4, 2, 32, 128, tied=True)
 
@@ -58,9 +58,9 @@ def test_an_engine_that_keeps_the_old_weights_is_seen(monkeypatch, takes_weights
     def start(folder, *, live, sequences, precision, memory):
         assert live
         llm = StandIn(folder, takes_weights)
-        return StartedEngine(llm, SimpleNamespace, 512, torch.float32, {"version": "0"})
+        return VllmEngine(llm, SimpleNamespace, 512, torch.float32, {"version": "0"})
 
-    monkeypatch.setattr(gpu_weight_sync, "start_engine", start)
+    monkeypatch.setattr(gpu_weight_sync, "start_vllm", start)
     monkeypatch.setattr(gpu_weight_sync, "RESPONSE", 6)
     found = gpu_weight_sync.weight_sync(TINY, torch.device("cpu"), "float32")
     assert found["gap_before"] > 0.01

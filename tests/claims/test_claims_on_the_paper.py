@@ -26,7 +26,7 @@ MODELS = ("qwen3-8b", "olmo-3-7b-think", "ds-r1-llama-8b")
 def findings():
     rows, draw = [], np.random.default_rng(0)
     for model in MODELS:
-        name = paper.paper_family(model)
+        name = paper.published_family(model)
         for table in ("main_id_ood", "ood_per_bench"):
             for variant, cells in paper.published()[table]["families"][name].items():
                 for benchmark, cell in cells.items():

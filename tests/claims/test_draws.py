@@ -16,10 +16,10 @@ from geosd.claims.claim import Claim
 from geosd.claims.evidence import Evidence
 from geosd.claims.finding import ALL_MODELS
 from geosd.claims.judging import judge_claims
-from geosd.claims.metrics import accuracy
+from geosd.claims.metrics import accuracy_metric
 
 DRAWS, SEEDS = 3, 12
-UP = Claim("up", "", "", "", "main", [accuracy("geosd") > accuracy("pi_0")])
+UP = Claim("up", "", "", "", "main", [accuracy_metric("geosd") > accuracy_metric("pi_0")])
 
 
 def study(models=("m",), draws: int | None = DRAWS, seeds: int = SEEDS) -> pd.DataFrame:

@@ -10,18 +10,18 @@ import pytest
 from geosd.claims.claim import Claim
 from geosd.claims.estimate import Estimate
 from geosd.claims.judging import ALPHA, JudgedClaim, _holm_levels
-from geosd.claims.metrics import accuracy
-from geosd.scores.statistics import Group
+from geosd.claims.metrics import accuracy_metric
+from geosd.scores.statistics import GroupStatistics
 
 RUNS, STUDIES = 5, 600
-UP = accuracy("a") > accuracy("b")
+UP = accuracy_metric("a") > accuracy_metric("b")
 CLAIM = Claim("c", "", "", "", "main", [UP])
 
 
 def row(draw: np.random.Generator, means: list[float], candidates: int = 1) -> JudgedClaim:
     """A row of comparisons with true means; their noise is half shared, as that of one baseline."""
     shared = draw.normal(size=RUNS)
-    groups = [Group.of(mean + draw.normal(size=RUNS) - shared) for mean in means]
+    groups = [GroupStatistics.of(mean + draw.normal(size=RUNS) - shared) for mean in means]
     return JudgedClaim(
         CLAIM, "m", [Estimate(UP, [one], candidates, RUNS, RUNS, np.nan) for one in groups]
     )
@@ -47,7 +47,7 @@ def test_the_strongest_of_several_keeps_its_level_and_would_not_without_its_cand
     draw = np.random.default_rng(12)
     strongest = []
     for _ in range(STUDIES):
-        groups = [Group.of(draw.normal(size=RUNS)) for _ in range(8)]
+        groups = [GroupStatistics.of(draw.normal(size=RUNS)) for _ in range(8)]
         least = min(groups, key=lambda group: group.mean)
         strongest.append(JudgedClaim(CLAIM, "m", [Estimate(UP, [least], 8, RUNS, RUNS, np.nan)]))
     assert rate([one.finding().word == "opposite" for one in strongest]) < ALPHA / 2 + 0.019

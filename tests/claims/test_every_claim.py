@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.claims.evidence import Evidence, StudyRuns
+from geosd.claims.evidence import Evidence, EvidenceRuns
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.scores.tidy import COLUMNS, DIVERGENCES
@@ -358,7 +358,7 @@ def test_no_claims_comparisons_are_all_among_those_of_another():
         smaller, greater = (side(c.a), side(c.b))[::-sign]
         return frozenset({(smaller, "-"), (greater, "+")}), c.direction == "within", sign * c.margin
 
-    study = StudyRuns(evidence(TRUE, seeds=1, noise=0.0), MODEL)
+    study = EvidenceRuns(evidence(TRUE, seeds=1, noise=0.0), MODEL)
     claims = {claim.id: set(map(identity, claim.comparisons(study))) for claim in COMPARED}
     contained = [(a, b) for a in claims for b in claims if a != b and claims[a] <= claims[b]]
     assert contained == []

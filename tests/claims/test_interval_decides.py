@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geosd.claims.claim import Claim, near
+from geosd.claims.claim import Claim, claim_near
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence
 from geosd.claims.finding import WORDS
 from geosd.claims.judging import judge_claims
-from geosd.claims.metrics import ID, accuracy, gain, strongest
-from geosd.reporting.claims_numbers import interval_words
-from geosd.reporting.claims_page import ledger_frame, ledger_markdown
+from geosd.claims.metrics import ID, accuracy_metric, gain_metric, strongest_metric
+from geosd.reporting.claims_numbers import numbers_of_interval
+from geosd.reporting.claims_page import claims_page_frame, claims_page_markdown
 from geosd.scores.tidy import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ NAMES = ("pi_0", "geosd", "fwdkl", "tip")
 
 def check(row: dict, markdown: str) -> str:
     """Hold one row of a ledger to the rule, by its printed interval; the word that it has."""
-    word, (effect, interval) = row["word"], interval_words(row)
+    word, (effect, interval) = row["word"], numbers_of_interval(row)
     ends = [float(end) for end in re.findall(r"[-+][\d.]+", interval)]
     claimed = [float(row[name] or "nan") for name in ("claimed_from", "claimed_to")]
     margins = [end for end in claimed if math.isfinite(end)]
@@ -72,13 +72,40 @@ def test_every_shipped_row_has_the_word_of_its_printed_interval(path):
 
 
 CLAIMS = [
-    Claim("up", "", "", "", "main", [accuracy("geosd") > accuracy("pi_0")], primary=True),
-    Claim("down", "", "", "", "main", [accuracy("fwdkl", ID) < accuracy("pi_0", ID) + 1]),
-    Claim("near", "", "", "", "main", [near(accuracy("tip"), accuracy("pi_0"), within=2.5)]),
-    Claim("best", "", "", "", "main", [accuracy("geosd") > accuracy(v) for v in ("fwdkl", "tip")]),
-    Claim("lead", "", "", "", "main", [accuracy("geosd") > strongest(("fwdkl", "tip"))]),
-    Claim("part", "", "", "", "main", [gain("tip") < 0.5 * gain("geosd"), gain("geosd") > 0]),
-    Claim("absent", "", "", "", "main", [accuracy("sft") > 5]),
+    Claim(
+        "up", "", "", "", "main", [accuracy_metric("geosd") > accuracy_metric("pi_0")], primary=True
+    ),
+    Claim(
+        "down", "", "", "", "main", [accuracy_metric("fwdkl", ID) < accuracy_metric("pi_0", ID) + 1]
+    ),
+    Claim(
+        "near",
+        "",
+        "",
+        "",
+        "main",
+        [claim_near(accuracy_metric("tip"), accuracy_metric("pi_0"), within=2.5)],
+    ),
+    Claim(
+        "best",
+        "",
+        "",
+        "",
+        "main",
+        [accuracy_metric("geosd") > accuracy_metric(v) for v in ("fwdkl", "tip")],
+    ),
+    Claim(
+        "lead", "", "", "", "main", [accuracy_metric("geosd") > strongest_metric(("fwdkl", "tip"))]
+    ),
+    Claim(
+        "part",
+        "",
+        "",
+        "",
+        "main",
+        [gain_metric("tip") < 0.5 * gain_metric("geosd"), gain_metric("geosd") > 0],
+    ),
+    Claim("absent", "", "", "", "main", [accuracy_metric("sft") > 5]),
     Claim("cost", "", "", "", "main", computed=[ComputedNumber("ratio", "1.27")]),
 ]
 
@@ -105,7 +132,7 @@ def test_every_row_of_random_studies_has_the_word_of_its_printed_interval(tmp_pa
     words: Counter[str] = Counter()
     for _ in range(6):
         found = judge_claims(CLAIMS, study(draw))
-        markdown = ledger_markdown(found, "random")
-        rows = as_text(ledger_frame(found), tmp_path / "claims.csv")
+        markdown = claims_page_markdown(found, "random")
+        rows = as_text(claims_page_frame(found), tmp_path / "claims.csv")
         words.update(check(row, markdown) for row in rows)
     assert set(words) == set(WORDS) and min(words.values()) >= 3

@@ -11,18 +11,18 @@ import pytest
 from geosd.claims.claim import Claim
 from geosd.claims.computed_costs import ComputedNumber
 from geosd.claims.evidence import Evidence
-from geosd.claims.finding import COSTS, without_words
+from geosd.claims.finding import COSTS, findings_without_words
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
 from geosd.claims.merge import merge_ledgers
-from geosd.claims.metrics import accuracy
-from geosd.config import load, resolve, settings
+from geosd.claims.metrics import accuracy_metric
+from geosd.config import load, resolve_study, settings
 from geosd.reporting import merged_ledger
-from geosd.reporting.claims_page import ledger_frame, ledger_markdown, write_ledger
+from geosd.reporting.claims_page import claims_page_frame, claims_page_markdown, write_claims_page
 from geosd.scores.tidy import COLUMNS, read_tidy
 
-UP = accuracy("geosd") > accuracy("pi_0")
-DOWN = accuracy("geosd") < accuracy("pi_0")
+UP = accuracy_metric("geosd") > accuracy_metric("pi_0")
+DOWN = accuracy_metric("geosd") < accuracy_metric("pi_0")
 
 
 def claim(name: str, study_kind: str, comparison=UP) -> Claim:
@@ -65,7 +65,7 @@ def ledgers(tmp_path):
     for study, models in (("tiny", ("m1", "m2")), ("tiny_ladder", ("s", "m", "l"))):
         sizes = models if study == "tiny_ladder" else ()
         evidence = Evidence(scores(*models), sizes=sizes, costs={"ratio": 1.23})
-        write_ledger(judge_claims(CLAIMS, evidence), study, tmp_path / study)
+        write_claims_page(judge_claims(CLAIMS, evidence), study, tmp_path / study)
         found.append(tmp_path / study / "claims.csv")
     return found
 
@@ -84,7 +84,7 @@ def test_each_claim_is_judged_by_the_kind_of_study_it_is_designed_for(ledgers):
 
 
 def test_what_a_study_found_is_carried_over_to_the_last_digit(ledgers, tmp_path):
-    ledger_frame(gather(CLAIMS, ledgers)).to_csv(tmp_path / "all.csv", index=False)
+    claims_page_frame(gather(CLAIMS, ledgers)).to_csv(tmp_path / "all.csv", index=False)
     merged, *own = (
         pd.read_csv(path, keep_default_na=False, dtype=str)
         for path in (tmp_path / "all.csv", *ledgers)
@@ -98,7 +98,7 @@ def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
     swept = next(f for f in gather(CLAIMS, ledgers) if f.claim.id == "swept")
     assert swept.note == "needs the ledger of a study of kind stepsize"
     assert math.isnan(swept.effect)
-    text = ledger_markdown(gather(CLAIMS, ledgers), None)
+    text = claims_page_markdown(gather(CLAIMS, ledgers), None)
     assert (
         f"- needs the ledger of a study of kind stepsize: {swept.claim.statement} (`swept`)."
         in text
@@ -107,8 +107,8 @@ def test_a_claim_whose_study_has_no_ledger_says_so(ledgers):
 
 
 def test_a_ledger_of_estimates_has_no_word_to_merge(ledgers, tmp_path):
-    found = without_words(judge_claims(CLAIMS, Evidence(scores("m1"))))
-    write_ledger(found, "tiny", tmp_path / "tiny")
+    found = findings_without_words(judge_claims(CLAIMS, Evidence(scores("m1"))))
+    write_claims_page(found, "tiny", tmp_path / "tiny")
     with pytest.raises(ValueError, match="(?s)study tiny has estimates.*Hint:"):
         gather(CLAIMS, ledgers)
 
@@ -146,7 +146,7 @@ def test_the_files_of_a_merged_ledger_name_what_no_study_has(tmp_path):
 def test_every_kind_of_study_that_claims_need_is_in_params_and_shows_claims():
     params = load(Path(__file__).parents[2] / "params.yaml")
     names = [n for n in params.studies if n.startswith("miniature") and "selection" not in n]
-    with_claims = [study for n in names if "claims" in (study := resolve(params, n)).outputs]
+    with_claims = [study for n in names if "claims" in (study := resolve_study(params, n)).outputs]
     by_kind = {settings("claims", study)["kind"]: study for study in with_claims}
     assert len(by_kind) == len(with_claims)
     for entry in ledger():

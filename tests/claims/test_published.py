@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from geosd.claims.published import paper_family, published, published_number
-from geosd.scores.statistics import Group, hedges_g, holm, welch
+from geosd.claims.published import published, published_family, published_number
+from geosd.scores.statistics import GroupStatistics, hedges_g, holm, welch
 
 FAMILIES = ("Qwen3-8B", "Olmo-3-7B-Think", "DS-R1-Llama-8B")
 ROWS = ("pi_0", "sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd")
@@ -156,7 +156,7 @@ def recompute_significance(steps: int = 5) -> list[Recomputed]:
 
 
 def _row(mean_a: float, sd_a: float, mean_b: float, sd_b: float, n: int) -> dict[str, float]:
-    a, b = Group(mean_a, sd_a, n), Group(mean_b, sd_b, n)
+    a, b = GroupStatistics(mean_a, sd_a, n), GroupStatistics(mean_b, sd_b, n)
     test = welch(a, b)
     return {
         "difference": test.difference,
@@ -191,4 +191,7 @@ def test_what_the_paper_does_not_have_is_none():
     assert published_number(None, "geosd", "id") is None
     assert published_number("Qwen3-8B", "geosd", "ood_avg", "pass@k").mean == 66.1
     assert published_number("Qwen3-8B", "geosd_adamw", "any", "drift/pi_0").mean == 0.25
-    assert paper_family("mini-llama") == "DS-R1-Llama-8B" and paper_family("unheard-of") is None
+    assert (
+        published_family("mini-llama") == "DS-R1-Llama-8B"
+        and published_family("unheard-of") is None
+    )

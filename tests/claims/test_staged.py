@@ -10,8 +10,8 @@ from scipy.stats import nct, t
 from geosd.claims.evidence import Evidence
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import ledger
-from geosd.claims.staged import chance_of_word, first_seeds, judge_in_stages
-from geosd.claims.staged_power import CLAIMS, METHODS, Accuracies, simulate
+from geosd.claims.staged import _chance_of_word, _first_seeds, judge_in_stages
+from geosd.claims.staged_power import CLAIMS, METHODS, StagedPowerAccuracies, simulate_staged_power
 from geosd.claims.staged_power import _words as words_of
 from geosd.scores.statistics import holm
 
@@ -68,7 +68,7 @@ def test_the_chance_of_a_word_is_that_of_studies_which_go_on_from_here():
     shift = generator.standard_t(5, 100_000) * gains.std(ddof=1) * np.sqrt(1 / 6 - 1 / 10)
     half = t.isf((1 - row.confidence) / 2, 9) * gains.std(ddof=1) / np.sqrt(10)
     decided = (np.abs(gains.mean() + shift) > half).mean()
-    assert chance_of_word(row, 6, 10) == pytest.approx(decided, abs=0.01)
+    assert _chance_of_word(row, 6, 10) == pytest.approx(decided, abs=0.01)
 
 
 def test_a_study_judged_at_the_last_stage_has_less_than_the_whole_level():
@@ -84,7 +84,7 @@ def test_too_few_seeds_for_a_stage_are_refused():
 
 def test_tables_without_seeds_stay_whole():
     states = pd.DataFrame({"model": ["m"], "problem": ["a"]})
-    kept = first_seeds(Evidence(scores=evidence(STEADY).scores, states=states), [0, 4])
+    kept = _first_seeds(Evidence(scores=evidence(STEADY).scores, states=states), [0, 4])
     assert set(kept.scores["seed"]) == {0, 4} and kept.states is states
 
 
@@ -93,8 +93,10 @@ def test_the_power_of_a_study_judged_once_is_that_of_the_noncentral_t():
     place = [METHODS.index(name) for name in ("pi_0", "geosd")]
     mean = np.zeros((1, len(METHODS)))
     mean[0, place[1]] = 1.0
-    truth = Accuracies(mean, np.ones_like(mean))
-    found = simulate(truth, (SEEDS,), 20_000, np.random.default_rng(0)).power("geosd-ood-gain")
+    truth = StagedPowerAccuracies(mean, np.ones_like(mean))
+    found = simulate_staged_power(truth, (SEEDS,), 20_000, np.random.default_rng(0)).power(
+        "geosd-ood-gain"
+    )
     centre = 1 / (2**0.5 / SEEDS**0.5)
     expected = nct.sf(t.isf(0.025, SEEDS - 1), SEEDS - 1, centre)
     assert found == pytest.approx(expected, abs=0.012)
@@ -116,14 +118,16 @@ def test_rows_of_a_study_judged_once_are_those_of_holms_adjusted_p():
 
 
 def test_ten_thousand_studies_without_an_effect_err_in_one_of_twenty_at_most():
-    truth = Accuracies.published().without_effect()
-    found = simulate(truth, STAGES, 10_000, np.random.default_rng(0))
+    truth = StagedPowerAccuracies.published().without_effect()
+    found = simulate_staged_power(truth, STAGES, 10_000, np.random.default_rng(0))
     for claim in CLAIMS:
         assert found.wrong(claim) <= 0.05, claim
     assert found.wrong("geosd-ood-gain") > 0.035  # the level is used, too
 
 
 def test_at_the_papers_effects_stages_save_a_quarter_of_the_seeds():
-    found = simulate(Accuracies.published(), STAGES, 2000, np.random.default_rng(0))
+    found = simulate_staged_power(
+        StagedPowerAccuracies.published(), STAGES, 2000, np.random.default_rng(0)
+    )
     assert found.seeds.mean() < 7.6
     assert min(map(found.power, CLAIMS)) > 0.95

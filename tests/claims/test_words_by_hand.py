@@ -8,12 +8,19 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.claims.claim import Claim, Comparison, near
-from geosd.claims.evidence import Evidence, VariantRuns
+from geosd.claims.claim import Claim, Comparison, claim_near
+from geosd.claims.evidence import Evidence, VariantEvidence
 from geosd.claims.finding import ALL_MODELS
 from geosd.claims.judging import judge_claims
 from geosd.claims.ledger import SECTIONS, ledger
-from geosd.claims.metrics import ID, accuracy, drift, gain, mismatch, strongest
+from geosd.claims.metrics import (
+    ID,
+    accuracy_metric,
+    drift_metric,
+    gain_metric,
+    mismatch_metric,
+    strongest_metric,
+)
 from geosd.scores.statistics import holm
 from geosd.scores.tidy import COLUMNS
 
@@ -35,7 +42,7 @@ def claim(*comparisons: Comparison, name="c") -> Claim:
     return Claim(name, "statement", "place", "quote", "main", comparisons)
 
 
-GREATER = claim(accuracy("geosd") > accuracy("pi_0"))
+GREATER = claim(accuracy_metric("geosd") > accuracy_metric("pi_0"))
 
 
 def judged(claim: Claim, table, drift=NO_DRIFT, **more):
@@ -85,7 +92,7 @@ def test_without_a_spread_nothing_is_decided(runs, why):
 
 
 def test_less_mirrors_greater():
-    less = claim(accuracy("pi_0") < accuracy("geosd"))
+    less = claim(accuracy_metric("pi_0") < accuracy_metric("geosd"))
     up = scores({"geosd": [60, 61, 62], "pi_0": [50, 51, 52]})
     down = scores({"geosd": [50, 51, 52], "pi_0": [60, 61, 62]})
     assert judged(less, up).word == "agrees"
@@ -95,14 +102,14 @@ def test_less_mirrors_greater():
 
 def test_a_margin_decides_whether_slightly_below_counts():
     table = scores({"geosd": [49.0, 49.1, 49.2], "fwdkl": [50.0, 50.1, 50.2]})
-    near = accuracy("geosd") > accuracy("fwdkl") - 1.7
-    nearer = accuracy("geosd") > accuracy("fwdkl") - 0.5
+    near = accuracy_metric("geosd") > accuracy_metric("fwdkl") - 1.7
+    nearer = accuracy_metric("geosd") > accuracy_metric("fwdkl") - 0.5
     assert judged(claim(near), table).word == "agrees"
     assert judged(claim(nearer), table).word == "opposite"
 
 
 def test_within_needs_both_sides():
-    within = claim(near(accuracy("jsd"), accuracy("pi_0"), within=2.0))
+    within = claim(claim_near(accuracy_metric("jsd"), accuracy_metric("pi_0"), within=2.0))
     base = [50.0, 50.1, 50.2]
     for shift, expected in ((0.5, "agrees"), (5, "opposite"), (-5, "opposite")):
         table = scores({"jsd": [x + shift for x in base], "pi_0": base})
@@ -112,10 +119,10 @@ def test_within_needs_both_sides():
 
 
 def test_a_conjunction_is_as_strong_as_its_weakest_part():
-    rivals = claim(*(accuracy("geosd") > accuracy(b) for b in ("pi_0", "fwdkl")))
+    rivals = claim(*(accuracy_metric("geosd") > accuracy_metric(b) for b in ("pi_0", "fwdkl")))
     table = {"geosd": [60, 61, 62], "pi_0": [50, 51, 52], "fwdkl": [58, 60.5, 62]}
     weak = judged(rivals, scores(table))
-    alone = judged(claim(accuracy("geosd") > accuracy("fwdkl")), scores(table))
+    alone = judged(claim(accuracy_metric("geosd") > accuracy_metric("fwdkl")), scores(table))
     assert weak.word == "too small to tell" and weak.effect == pytest.approx(alone.effect)
     assert weak.comparison == "geosd - fwdkl > 0, avg@k of ood_avg"
     assert weak.low < alone.low  # simultaneous intervals are wider
@@ -126,7 +133,9 @@ def test_a_conjunction_is_as_strong_as_its_weakest_part():
 def test_each_ood_takes_every_benchmark_and_not_their_average():
     each = Claim(
         *("c", "statement", "place", "quote", "main"),
-        lambda study: [accuracy("geosd", b) > accuracy("pi_0", b) for b in study.ood_benchmarks],
+        lambda study: [
+            accuracy_metric("geosd", b) > accuracy_metric("pi_0", b) for b in study.ood_benchmarks
+        ],
     )
     good = scores({"geosd": [60, 61, 62], "pi_0": [50, 51, 52]}, ("long", "ood_avg"))
     bad = scores({"geosd": [50, 51, 52], "pi_0": [60, 61, 62]}, ("easy",))
@@ -140,7 +149,7 @@ def test_drift_is_read_from_the_drift_table():
          for v, x in (("geosd", 0.1), ("fwdkl", 0.4)) for s in range(3)],
         columns=list(COLUMNS["drift"]),
     )  # fmt: skip
-    less = claim(drift("geosd") < drift("fwdkl"))
+    less = claim(drift_metric("geosd") < drift_metric("fwdkl"))
     table = scores({"geosd": [1, 2, 3], "fwdkl": [1, 2, 3]})
     assert judged(less, table, drifts).word == "agrees"
     missing = judged(less, table)
@@ -148,7 +157,9 @@ def test_drift_is_read_from_the_drift_table():
 
 
 def test_a_claim_about_absent_variants_is_not_tested_and_says_which():
-    found = judged(claim(accuracy("geosd") > accuracy("tip")), scores({"geosd": [1, 2, 3]}))
+    found = judged(
+        claim(accuracy_metric("geosd") > accuracy_metric("tip")), scores({"geosd": [1, 2, 3]})
+    )
     assert found.word == "not exercised" and found.note == "needs tip"
 
 
@@ -183,11 +194,14 @@ def test_a_primary_claim_is_corrected_over_the_models_by_holms_method():
 
 
 def test_the_strongest_baseline_is_chosen_with_an_interval_for_all_of_them():
-    lead = claim(accuracy("geosd") > strongest(("sft", "tip")))
+    lead = claim(accuracy_metric("geosd") > strongest_metric(("sft", "tip")))
     table = scores(
         {"geosd": [60, 61, 62], "sft": [40, 41, 42], "tip": [50, 51.5, 52]}, model="mini-llama"
     )
-    found, named = judged(lead, table), judged(claim(accuracy("geosd") > accuracy("tip")), table)
+    found, named = (
+        judged(lead, table),
+        judged(claim(accuracy_metric("geosd") > accuracy_metric("tip")), table),
+    )
     assert found.comparison == named.comparison == "geosd - tip > 0, avg@k of ood_avg"
     assert found.confidence == pytest.approx(1 - 0.05 / 2) and found.low < named.low
     assert found.paper_effect == pytest.approx(49.4 - 46.8)  # TIP is the paper's strongest
@@ -198,7 +212,9 @@ def test_the_strongest_baseline_is_chosen_with_an_interval_for_all_of_them():
 def test_one_learning_rate_is_that_of_both_or_any_that_both_have_in_a_sweep():
     both = Claim(
         *("c", "", "", "", "main"),
-        lambda study: [accuracy(a) > accuracy(b) for a, b in study.at_one_rate("geosd", "fwdkl")],
+        lambda study: [
+            accuracy_metric(a) > accuracy_metric(b) for a, b in study.at_one_rate("geosd", "fwdkl")
+        ],
     )
     table = scores({"geosd": [60, 61, 62], "fwdkl": [50, 51, 52], "fwdkl-1": [70, 71, 72]})
     same = judged(both, table, rates={"m": {"geosd": 1e-6, "fwdkl": 1e-6}})
@@ -226,7 +242,7 @@ def test_a_finding_has_the_papers_effect():
 
 
 def test_a_malformed_claim_is_named_with_a_hint():
-    up = accuracy("x") > accuracy("y")
+    up = accuracy_metric("x") > accuracy_metric("y")
     bad = [
         ({"holds": [up], "unmeasured": "time", "study_kind": "main"}, "exactly one of holds"),
         ({"study_kind": "main"}, "exactly one of holds"),
@@ -237,27 +253,32 @@ def test_a_malformed_claim_is_named_with_a_hint():
 
 
 def test_what_is_no_comparison_is_refused():
-    a, b = accuracy("a"), accuracy("b")
+    a, b = accuracy_metric("a"), accuracy_metric("b")
     with pytest.raises(ValueError, match="(?s)margin above 0.*Hint:"):
-        near(a, b, within=0)
+        claim_near(a, b, within=0)
     with pytest.raises(TypeError, match="(?s)no truth value.*Hint:"):
-        assert a < b < accuracy("c")
-    for wrong in (lambda: a + 1 < b, lambda: 2 * a < b, lambda: gain("a") < b):
+        assert a < b < accuracy_metric("c")
+    for wrong in (lambda: a + 1 < b, lambda: 2 * a < b, lambda: gain_metric("a") < b):
         with pytest.raises(ValueError, match="(?s)a: factors and numbers.*Hint:"):
             wrong()
 
 
 def test_comparisons_are_printed_in_words():
-    a, b = (VariantRuns("a", f"a-{n}", parameter="steps", value=n) for n in (25, 200))
-    assert str(accuracy("a", ID) > accuracy("b", ID) - 1.7) == "a - b > -1.7, avg@k of id"
-    within = near(accuracy("a"), accuracy("b"), within=2)
+    a, b = (VariantEvidence("a", f"a-{n}", parameter="steps", value=n) for n in (25, 200))
+    assert (
+        str(accuracy_metric("a", ID) > accuracy_metric("b", ID) - 1.7)
+        == "a - b > -1.7, avg@k of id"
+    )
+    within = claim_near(accuracy_metric("a"), accuracy_metric("b"), within=2)
     assert str(within) == "a - b within +-2, avg@k of ood_avg"
-    assert str(drift("a") < drift("b")) == "a - b < 0, drift/pi_0"
-    half = gain(a) < 0.5 * gain(b)
+    assert str(drift_metric("a") < drift_metric("b")) == "a - b < 0, drift/pi_0"
+    half = gain_metric(a) < 0.5 * gain_metric(b)
     assert str(half) == "a (steps 25) - 0.5 x a (steps 200) < 0, avg@k of ood_avg over pi_0"
-    assert str(accuracy("a", ID) > accuracy("a")) == "a (id) - a (ood_avg) > 0, avg@k"
-    assert str(near(mismatch(), 0, within=5)) == "pi_0 within +-5, mismatch"
-    swept = VariantRuns("a", "a-1", parameter="learning_rate", value=1e-7)
-    assert str(accuracy(swept) < accuracy("b") + 1).startswith("a (learning_rate 1e-07) - b < 1")
-    large = VariantRuns("a", "a", model="m")
-    assert str(accuracy(large) > 5) == "a (m) > 5, avg@k of ood_avg"
+    assert str(accuracy_metric("a", ID) > accuracy_metric("a")) == "a (id) - a (ood_avg) > 0, avg@k"
+    assert str(claim_near(mismatch_metric(), 0, within=5)) == "pi_0 within +-5, mismatch"
+    swept = VariantEvidence("a", "a-1", parameter="learning_rate", value=1e-7)
+    assert str(accuracy_metric(swept) < accuracy_metric("b") + 1).startswith(
+        "a (learning_rate 1e-07) - b < 1"
+    )
+    large = VariantEvidence("a", "a", model="m")
+    assert str(accuracy_metric(large) > 5) == "a (m) > 5, avg@k of ood_avg"

@@ -14,9 +14,9 @@ from planner import programs
 from geosd.cli import base, data, evaluate, pool, train
 from geosd.cli.forkserver import PRELOADED
 from geosd.json_lines import read_jsonl, write_jsonl
-from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.corpora import BLIND, draw_solution
-from geosd.problems.search.equations import Question
+from geosd.problems.records import PooledSolutionsRecord, Problem
+from geosd.problems.search.corpora import BLIND, draw_corpus_solution
+from geosd.problems.search.equations import EquationPair
 
 ROOT = Path(__file__).parents[2]
 LAUNCHED = (*PRELOADED, "geosd.cli.train", "accelerate.commands.launch", "torch.distributed.run")
@@ -100,7 +100,9 @@ def small(tmp_path_factory):
     )
     draw, checks = random.Random(0), replace(BLIND, check=1.0)
     rows = [
-        PooledSolutions(p.id, (draw_solution(Question.parse(p.question), checks, draw),), 4, 1)
+        PooledSolutionsRecord(
+            p.id, (draw_corpus_solution(EquationPair.parse(p.question), checks, draw),), 4, 1
+        )
         for p in read_jsonl(problems, Problem)
     ]
     write_jsonl(folder / "pool.jsonl", rows)

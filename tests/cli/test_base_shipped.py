@@ -14,8 +14,8 @@ from geosd.files import sha256
 from geosd.models.load_and_save import load_model, save_model
 from geosd.models.precision import cast_parameters
 from geosd.models.shipped_base_models import ShippedCheckpointError
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import SPECIAL, build_tokenizer
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import SPECIAL, build_miniature_tokenizer
 
 MODEL = "mini-qwen3"
 
@@ -23,11 +23,11 @@ MODEL = "mini-qwen3"
 @pytest.fixture
 def project(root, tmp_path, monkeypatch, ship):
     """A project with two draws of random weights in bfloat16."""
-    tokenizer = build_tokenizer([*SPECIAL, *map(str, range(16))])  # at least top_k words
+    tokenizer = build_miniature_tokenizer([*SPECIAL, *map(str, range(16))])  # at least top_k words
     folders = []
     for draw in (0, 1):
         ids = (tokenizer.pad_token_id, tokenizer.eos_token_id)
-        model = build(MODEL, len(tokenizer), *ids, seed=draw)
+        model = build_tiny_model(MODEL, len(tokenizer), *ids, seed=draw)
         folders.append(tmp_path / f"made/{draw}")
         save_model(cast_parameters(model, torch.bfloat16), tokenizer, folders[-1])
     shutil.copy(root / "params.yaml", tmp_path)

@@ -31,13 +31,13 @@ def geosd(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_each_name_is_a_function_with_a_line_that_the_list_has():
     assert len(NAMES) == len(set(NAMES))
-    listed = re.sub(r"\n {20}", " ", command.overview()).splitlines()
+    listed = re.sub(r"\n {20}", " ", command.command_overview()).splitlines()
     for name in NAMES:
         module, function = command.PROGRAMS[name]
         program = getattr(importlib.import_module(f"geosd.cli.{module}"), function)
         line = program.__doc__.splitlines()[0]
         assert f"  {name:<18}{line}" in listed and line.endswith(".")
-    assert max(map(len, command.overview().splitlines())) <= 80
+    assert max(map(len, command.command_overview().splitlines())) <= 80
 
 
 def test_what_make_can_do_is_whole_in_80_columns_and_24_lines(root):
@@ -58,7 +58,7 @@ def test_the_list_imports_no_program():
     hidden = f"import sys\nfor name in {HEAVY}: sys.modules[name] = None\n"
     code = f"{hidden}sys.argv = ['geosd', '--help']\nfrom geosd.cli.command import main; main()"
     listed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert listed.returncode == 0 and listed.stdout == command.overview() + "\n"
+    assert listed.returncode == 0 and listed.stdout == command.command_overview() + "\n"
 
 
 ALL_HELPS = """

@@ -3,7 +3,7 @@
 import pytest
 from cases import EXPERTS, decoder
 
-from geosd.cli.train import curvature_record
+from geosd.cli.train import _curvature_record
 from geosd.optim.update import UpdateRule
 
 
@@ -17,7 +17,7 @@ def test_a_training_says_in_its_manifest_what_kfac_leaves_out():
     with pytest.warns(UserWarning, match=r"mlp.experts"):
         rule = UpdateRule(with_experts(), rule="kfac", kfac={"blocks": 2, "least_share": 0.3})
     attention, experts, router = 16 * (16 + 8 + 8 + 16), 4 * 3 * 8 * 16, 4 * 16  # of a layer
-    record = curvature_record(rule.preconditioner)["kfac"]
+    record = _curvature_record(rule.preconditioner)["kfac"]
     assert record["share"] == pytest.approx(attention / (attention + experts + router))
     names = ("experts.gate_up_proj", "experts.down_proj", "gate")
     assert sorted(record["left_out"]) == sorted(f"model.layers.*.mlp.{name}" for name in names)
@@ -25,4 +25,4 @@ def test_a_training_says_in_its_manifest_what_kfac_leaves_out():
 
 def test_a_training_without_kfac_says_nothing_of_it():
     rule = UpdateRule(with_experts())
-    assert curvature_record(rule.preconditioner) == {}
+    assert _curvature_record(rule.preconditioner) == {}

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from geosd.cli import doctor, study_inputs
-from geosd.config import load, resolve
-from geosd.prerequisites.checks import locked_versions
+from geosd.config import load, resolve_study
+from geosd.prerequisites.checks import locked_versions_to_check
 
 MODEL = "qwen3-8b"
 RAW = "train/dapo-math-17k.parquet bench/aime24.jsonl bench/aime25.jsonl bench/amc23.jsonl"
@@ -22,10 +22,10 @@ RAW = "train/dapo-math-17k.parquet bench/aime24.jsonl bench/aime25.jsonl bench/a
 def machine(root, tmp_path, monkeypatch):
     """A machine that has what study paper needs of one model, to be spoilt."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")  # a training of Olmo-3 asks for four
-    installed = locked_versions(root / "envs/gpu.txt")
-    monkeypatch.setattr(doctor.checks, "installed_versions", lambda: installed)
+    installed = locked_versions_to_check(root / "envs/gpu.txt")
+    monkeypatch.setattr(doctor.checks, "installed_versions_to_check", lambda: installed)
     monkeypatch.setattr(doctor, "cached_checkpoint", lambda *_: tmp_path)
-    monkeypatch.setattr(doctor, "cached_file", lambda _: None)
+    monkeypatch.setattr(doctor, "cached_dataset_file", lambda _: None)
     monkeypatch.setattr(doctor, "hub_answers", lambda *_: False)
     monkeypatch.setattr(
         doctor.shutil, "disk_usage", lambda _: SimpleNamespace(free=machine.free_bytes)
@@ -115,7 +115,9 @@ def test_missing_raw_data_are_named_until_the_data_are_drawn(machine, capsys):
     (machine.folder / "data/raw/bench/amc23.jsonl").unlink()
     subjects, printed = printed_when_refused(machine, capsys)
     assert subjects == ["raw files"] and "amc23" in printed and "aime24" not in printed
-    folders = doctor.RunFolders(doctor.resolve(doctor.load(machine.root / "params.yaml"), "paper"))
+    folders = doctor.RunFolders(
+        doctor.resolve_study(doctor.load(machine.root / "params.yaml"), "paper")
+    )
     drawn = machine.folder / folders.train_problems
     drawn.parent.mkdir(parents=True)
     drawn.touch()
@@ -128,7 +130,7 @@ def test_a_folder_without_its_base_model_is_named(machine, tmp_path, monkeypatch
     values["models"]["mini-qwen3"]["base"]["checkpoint"] = {"folder": "models/mine"}
     values["studies"] = {"quick": values["studies"]["quick"]}
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(values))
-    study = resolve(load(tmp_path / "own.yaml"), "quick")
+    study = resolve_study(load(tmp_path / "own.yaml"), "quick")
     (found,) = doctor._files(study, study.models, False)
     assert found[:3] == ("base model of mini-qwen3", "missing", "no config.json in models/mine")
     assert "base.checkpoint.folder" in found[3]
@@ -149,7 +151,7 @@ def test_a_checkpoint_of_one_file_is_looked_for_in_its_folder_or_the_cache(
         values["models"][name]["base"]["checkpoint"] = {**checkpoint, **more}
         (machine.folder / "own.yaml").write_text(yaml.safe_dump(values))
         with contextlib.chdir(machine.folder):
-            study = resolve(load("own.yaml"), "quick")
+            study = resolve_study(load("own.yaml"), "quick")
             return list(doctor._files(study, study.models, False))
 
     monkeypatch.setattr(doctor, "cached_gguf", lambda *_: None)
@@ -195,7 +197,7 @@ def test_a_full_disk_is_named(machine, capsys):
 
 
 def test_a_study_without_gpus_needs_neither_vllm_nor_slurm(machine, capsys):
-    laptop = locked_versions(machine.root / "envs/laptop.txt")
+    laptop = locked_versions_to_check(machine.root / "envs/laptop.txt")
     machine.installed.clear()
     machine.installed.update(laptop)
     machine.run("quick", (), executor="auto")
@@ -213,7 +215,7 @@ def test_a_context_that_holds_no_question_is_named(short_context, root, tokens, 
     """Study quick: 52 tokens of an evaluation; 42 of a solution and 42 of a training's response."""
     short_context(tokens)
     params = root / "params.yaml"
-    study = resolve(load(params), "quick")
+    study = resolve_study(load(params), "quick")
     check = study_inputs._context(study, "mini-qwen3")
     if reader:
         assert check.state == "missing" and "max_position_embeddings" in check.cure
@@ -250,4 +252,4 @@ def test_a_cluster_that_does_not_answer_is_named(machine, capsys, monkeypatch):
 
 def test_the_example_of_the_site_is_what_the_doctor_reads(root):
     known = yaml.safe_load((root / "profiles/slurm/site.yaml").read_text())
-    assert set(doctor.slurm.Site._fields) <= set(known)
+    assert set(doctor.slurm.SlurmSite._fields) <= set(known)

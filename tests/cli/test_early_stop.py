@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from geosd.cli import early_stop
-from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.kept_weights import wanted_snapshots
+from geosd.config import ConfigError, load, resolve_study, settings
+from geosd.config.kept_weights import kept_snapshots
 from geosd.config.run_folders import RunFolders
 from geosd.files import atomic_write
 from geosd.provenance.proof import UnprovenFileError
@@ -35,7 +35,7 @@ def stopped(small, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def study(stopped):
-    return resolve(load(stopped / "params.yaml"), "quick")
+    return resolve_study(load(stopped / "params.yaml"), "quick")
 
 
 RUNS = ["geosd float32", pytest.param("grpo bfloat16", marks=pytest.mark.slow)]
@@ -62,7 +62,7 @@ def test_a_shorter_run_of_the_same_is_an_early_stop_of_the_longest(study):
     assert study.early_stops == {
         f"{name}-steps_3": f"{name}-learning_rate_3e-05" for name in ("geosd", "grpo")
     }
-    folders, snapshots = RunFolders(study), wanted_snapshots(study)
+    folders, snapshots = RunFolders(study), kept_snapshots(study)
     for name in ("geosd", "grpo"):
         longer = folders.recipe(MODEL, f"{name}-learning_rate_3e-05")
         assert snapshots[MODEL, longer, 0] == (3,)
@@ -96,7 +96,7 @@ def test_what_differs_in_more_than_its_length_is_trained(stopped, tmp_path, chan
     study = values["studies"]["quick"]
     study |= {"methods": ["pi_0", "geosd", "geosd_short"], "grid": {}, "outputs": ["table_main"]}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
-    assert resolve(load(tmp_path / "params.yaml"), "quick").early_stops == stops
+    assert resolve_study(load(tmp_path / "params.yaml"), "quick").early_stops == stops
 
 
 def test_it_is_what_training_makes_byte_for_byte(taken):

@@ -10,7 +10,7 @@ import pytest
 from geosd.cli import command, evaluate_folder
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_folder_in_parts_has_the_samples_of_the_workflow_and_their_scores_in_a
     shown, found = capsys.readouterr().out, row(out)
     assert "run-checkpoint-4" in shown and "OOD avg." in shown and "evaluation.csv" in shown
     right, cut = defaultdict(lambda: defaultdict(list)), defaultdict(list)
-    for sample in read_jsonl(out / "samples.jsonl", Sample):
+    for sample in read_jsonl(out / "samples.jsonl", SampleRecord):
         right[sample.benchmark][sample.problem_id].append(sample.correct)
         cut[sample.benchmark].append(sample.finish == "length")
     for name, problems in right.items():
@@ -116,4 +116,4 @@ def test_the_rule_s_command_line_runs_its_program(root):
     rule = (root / "workflow/rules/evaluate.smk").read_text(encoding="utf-8")
     (line,) = re.findall(r"python -m geosd ([\w-]+ --study)", rule)
     name, *words = line.split()
-    assert command.PROGRAMS[command.program_of(name, words)] == ("evaluate", "main")
+    assert command.PROGRAMS[command.command_program(name, words)] == ("evaluate", "main")

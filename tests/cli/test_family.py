@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from geosd.cli import extras, figures, render_family, ship, ship_family
-from geosd.cli.stale_family import say_of_family
+from geosd.cli.stale_family import say_stale_family
 from geosd.config import load, resolve_family
-from geosd.reporting.dial_gains import gains_at_best_rates, gains_at_common_rate
+from geosd.reporting.dial_gains import dial_gains_at_best_rates, dial_gains_at_common_rate
 from geosd.reporting.shipping import read_shipped
 from geosd.reporting.specs import output_kind
 
@@ -119,7 +119,7 @@ def test_every_output_is_shipped_with_its_files_caption_and_sources(params, name
     folder, family = SHIPPED / name, resolve_family(params, name)
     shipped = read_shipped(folder)
     assert [*shipped.outputs] == [*family.outputs]
-    assert (shipped.outputs, shipped.studies) == ship_family.settings_of_outputs(family)
+    assert (shipped.outputs, shipped.studies) == ship_family.ship_family_settings(family)
     for output in family.outputs:
         kept = {ending for ending in output_kind(output).extensions if ending not in ("pdf", "png")}
         assert {f"{output}.{ending}" for ending in kept} <= {*shipped.files}
@@ -140,7 +140,7 @@ def test_a_clone_draws_a_family_of_what_its_studies_ship_to_the_same_bytes(clone
     assert {path.name: path.read_bytes() for path in folder.glob("table_*")} == kept
     (folder / "table_collapses.csv").write_text("method,1e-5\n")
     with pytest.raises(SystemExit):
-        say_of_family(resolve_family(load("params.yaml"), "miniature_parts"), Path("figures"))
+        say_stale_family(resolve_family(load("params.yaml"), "miniature_parts"), Path("figures"))
     assert "output table_collapses.csv has changed" in capsys.readouterr().out
 
 
@@ -149,9 +149,9 @@ def test_a_study_that_is_shipped_anew_draws_its_family_only_by_make_ship(clone):
     with source.open("ab") as file:
         file.write(b"\n")
     with pytest.raises(ValueError, match=r"(?s)/source/scores.csv.*is not the table .*make ship"):
-        figures.redraw("miniature_parts")
+        figures.redraw_figures("miniature_parts")
     with pytest.raises(ValueError, match=r"(?s)is a family.*Hint: `make figures STUDY=miniature_p"):
-        ship.redraw("miniature_parts")
+        ship.redraw_shipped("miniature_parts")
 
 
 def test_only_a_family_of_shipped_studies_is_shipped(clone):
@@ -170,7 +170,7 @@ def test_only_a_family_of_shipped_studies_is_shipped(clone):
     with pytest.raises(SystemExit, match="(?s)Family miniature_parts is neither finished nor"):
         figures.main("miniature_parts")
     with pytest.raises(SystemExit, match=r"(?s)miniature_parts is not shipped.*Hint: `make ship"):
-        say_of_family(resolve_family(load("params.yaml"), "miniature_parts"), Path("figures"))
+        say_stale_family(resolve_family(load("params.yaml"), "miniature_parts"), Path("figures"))
 
 
 def test_settings_in_which_outputs_differ_are_kept_with_each(params, monkeypatch):
@@ -186,7 +186,7 @@ def test_settings_in_which_outputs_differ_are_kept_with_each(params, monkeypatch
         "third": {"points": {study: [1] for study in PARTS}},
     }
     monkeypatch.setattr(type(family), "settings", lambda self, output: of_each[output])
-    outputs, studies = ship_family.settings_of_outputs(family)
+    outputs, studies = ship_family.ship_family_settings(family)
     assert outputs == {"first": {}, "second": {"points": of_each["second"]["points"]}, "third": {}}
     assert studies == dict.fromkeys(PARTS, {"points": [1], "kind": "rates"})
 
@@ -211,12 +211,12 @@ def test_what_the_studies_of_the_dial_lack_is_said():
         columns=columns,
     )
     given = ({"a": scores}, rates, {"a": 0.5}, {"a": "study"})
-    words, gains = gains_at_common_rate(*given, {"a": 1e-5})
+    words, gains = dial_gains_at_common_rate(*given, {"a": 1e-5})
     assert words == "learning rate 1e-5" and gains["id"].tolist() == [1.0]
     with pytest.raises(ValueError, match=r"(?s)do not choose best rates.*Hint: "):
-        gains_at_best_rates(*given)
+        dial_gains_at_best_rates(*given)
     with pytest.raises(ValueError, match=r"(?s)no learning rate in common: a 1e-5, b 3e-5.*Hint: "):
-        gains_at_common_rate(*given, {"a": 1e-5, "b": 3e-5})
+        dial_gains_at_common_rate(*given, {"a": 1e-5, "b": 3e-5})
 
 
 def test_a_family_needs_the_extras_of_its_studies(clone, values, capsys):

@@ -22,11 +22,11 @@ import yaml
 from paper_models import load_narrow, published_config
 
 from geosd.cli import analyse, base, data, evaluate, pool, train
-from geosd.config.run_folders import RunRow, write_index
+from geosd.config.run_folders import RunFoldersRow, write_run_folders
 from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.models import load_and_save
 from geosd.models.load_and_save import load_model, save_model
-from geosd.problems.records import PooledSolutions, Problem, Sample
+from geosd.problems.records import PooledSolutionsRecord, Problem, SampleRecord
 
 METHODS = ["sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip", "geosd"]
 TRAINED_BY = {
@@ -140,7 +140,7 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
     write_jsonl(
         solutions,
         [
-            PooledSolutions(p.id, (f"So it is. \\boxed{{{p.answer}}}",), 2, 1)
+            PooledSolutionsRecord(p.id, (f"So it is. \\boxed{{{p.answer}}}",), 2, 1)
             for p in read_jsonl(questions, Problem)
         ],
     )
@@ -175,12 +175,12 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
             scratch=tmp_path / "s",
             **shared,
         )
-    samples = read_jsonl(results / f"evaluate/{name}/geosd/0/samples.jsonl", Sample)
+    samples = read_jsonl(results / f"evaluate/{name}/geosd/0/samples.jsonl", SampleRecord)
     assert len(samples) == 2 * (2 + 4) and all(s.reason and s.tokens <= 6 for s in samples)
     pi_0_folder, sampled = str(tmp_path / "base"), results / f"evaluate/{name}"
     rows = [
-        RunRow(name, "pi_0", 0, 0, pi_0_folder, "", str(sampled / "pi_0/0")),
-        RunRow(
+        RunFoldersRow(name, "pi_0", 0, 0, pi_0_folder, "", str(sampled / "pi_0/0")),
+        RunFoldersRow(
             name,
             "geosd",
             0,
@@ -190,7 +190,7 @@ def test_every_step_and_every_method_runs_on(name, problems, shared_data, tmp_pa
             str(sampled / "geosd/0"),
         ),
     ]
-    write_index(tmp_path / "runs.csv", rows)
+    write_run_folders(tmp_path / "runs.csv", rows)
     analyse.main(
         study=f"two-methods-{name}",
         runs=tmp_path / "runs.csv",

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from geosd.cli import plan
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.costs.assumptions import DEFAULTS
 
 
@@ -32,7 +32,7 @@ def test_the_peaks_of_all_six_studies_stand_on_the_page(root, page):
     rows = re.findall(r"^\| `(paper\w*)` \|(.*)\|$", page, re.M)
     assert len(rows) == 6
     for study, row in rows:
-        [peak] = plan.study_peaks(resolve(params, study), [(10, 2)], DEFAULTS)
+        [peak] = plan.plan_disk_peaks(resolve_study(params, study), [(10, 2)], DEFAULTS)
         stored = {part.name: part.bytes / 1e12 for part in peak}
         waiting = stored.pop("weights for other studies")
         cells = [cell.strip() for cell in row.split("|")][-2:]

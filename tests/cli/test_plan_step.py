@@ -12,11 +12,11 @@ import yte
 
 from geosd.claims.published import published
 from geosd.cli import plan
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 from geosd.costs.assumptions import DEFAULTS
-from geosd.costs.gpu_memory import inference_gpu_memory, total_bytes, training_gpu_memory
-from geosd.costs.hours import measured_hours, plan_rows
+from geosd.costs.gpu_memory import inference_gpu_memory, total_gpu_memory, training_gpu_memory
+from geosd.costs.hours import hours_rows, measured_hours
 from geosd.models.architectures import architecture
 from geosd.prerequisites import slurm
 from geosd.provenance.manifest import write_manifest
@@ -27,14 +27,14 @@ PAPERS = ("", "_selection", "_ablation", "_privilege", "_ladder", "_stepsize")
 @pytest.fixture(scope="module")
 def paper(root):
     params = load(root / "params.yaml")
-    return SimpleNamespace(studies=[resolve(params, f"paper{part}") for part in PAPERS])
+    return SimpleNamespace(studies=[resolve_study(params, f"paper{part}") for part in PAPERS])
 
 
 def test_every_job_is_given_half_as_long_again_as_is_reckoned(paper):
     for study in paper.studies:
         for model in study.models:
-            work = plan.model_workload(study, model, DEFAULTS)
-            for line in plan_rows(work, work.jobs, {}, DEFAULTS):
+            work = plan.plan_model_workload(study, model, DEFAULTS)
+            for line in hours_rows(work, work.jobs, {}, DEFAULTS):
                 if line.reckoned:
                     limit_hours = study.params.resources_of(model).job(line.rule).minutes / 60
                     assert limit_hours >= 1.5 * line.reckoned, (study.name, model, line.rule)
@@ -53,11 +53,11 @@ def test_jobs_at_8b_are_given_half_as_long_again_as_the_papers_took(paper):
 def test_every_training_fits_on_the_gpus_that_it_asks_for(paper):
     for study in paper.studies:
         for model in study.models:
-            work = plan.model_workload(study, model, DEFAULTS)
+            work = plan.plan_model_workload(study, model, DEFAULTS)
             shape, request = architecture(model), work.gpu_requests["train"]
             for variant, training in work.trainings.items():
                 for holds in (training_gpu_memory, inference_gpu_memory):
-                    held = total_bytes(holds(shape, training, request, DEFAULTS))
+                    held = total_gpu_memory(holds(shape, training, request, DEFAULTS))
                     assert held <= DEFAULTS.usable_bytes, (model, variant)
 
 
@@ -134,10 +134,10 @@ def test_no_job_of_the_paper_asks_for_more_than_a_day_and_its_retries_suffice(
     paper, root, monkeypatch
 ):
     monkeypatch.chdir(root)
-    site = slurm.read_site(root / "profiles/slurm/site.yaml")
+    site = slurm.read_slurm_site(root / "profiles/slurm/site.yaml")
     assert site.max_minutes == 24 * 60
     for study in paper.studies:
-        for request in plan.slurm_requests(study, study.models, site.max_minutes):
+        for request in plan.plan_slurm_requests(study, study.models, site.max_minutes):
             assert request.minutes <= site.max_minutes
     profile = yte.process_yaml((root / "profiles/slurm/config.yaml").read_text())
     pieces = [
@@ -189,14 +189,17 @@ def test_what_the_sampler_takes_of_an_inference_gpu_leaves_room_for_the_worker(p
     """vLLM takes a fixed share of the GPU; the worker's own models lie beside it."""
     for study in paper.studies:
         for model in study.models:
-            work = plan.model_workload(study, model, DEFAULTS)
+            work = plan.plan_model_workload(study, model, DEFAULTS)
             shape, request = architecture(model), work.gpu_requests["train"]
             share = study.section("rollout", model)["memory"] * DEFAULTS.device.memory
             for variant, training in work.trainings.items():
                 parts = inference_gpu_memory(shape, training, request, DEFAULTS)
                 own = {"weights that sample", "KV cache"}
-                assert total_bytes(p for p in parts if p.name in own) <= share, (model, variant)
-                worker_bytes = total_bytes(p for p in parts if p.name not in own)
+                assert total_gpu_memory(p for p in parts if p.name in own) <= share, (
+                    model,
+                    variant,
+                )
+                worker_bytes = total_gpu_memory(p for p in parts if p.name not in own)
                 assert share + worker_bytes <= DEFAULTS.device.memory, (model, variant)
 
 
@@ -210,7 +213,7 @@ def test_the_trainers_of_each_model_share_a_steps_responses_evenly(paper):
 
 
 def test_the_seconds_of_finished_jobs_stand_beside_the_estimate(root, tmp_path, planned, capsys):
-    study = resolve(load(root / "params.yaml"), "paper")
+    study = resolve_study(load(root / "params.yaml"), "paper")
     folders = RunFolders(study)
     for seed, seconds in ((0, 20 * 3600), (1, 40 * 3600)):
         folder = tmp_path / folders.evaluate("qwen3-8b", "geosd", seed)
@@ -234,8 +237,11 @@ def test_the_seconds_of_finished_jobs_stand_beside_the_estimate(root, tmp_path, 
 
 def test_the_peak_of_the_paper_at_the_sites_bounds_is_below_a_terabyte(root, monkeypatch):
     monkeypatch.chdir(root)
-    site, study = slurm.read_site(plan.SITE), resolve(load(root / "params.yaml"), "paper")
-    [peak] = plan.study_peaks(study, [(site.jobs, site.trainings)], DEFAULTS)
+    site, study = (
+        slurm.read_slurm_site(plan.SITE),
+        resolve_study(load(root / "params.yaml"), "paper"),
+    )
+    [peak] = plan.plan_disk_peaks(study, [(site.jobs, site.trainings)], DEFAULTS)
     parts = {part.name: part.bytes for part in peak}
     # What other studies wait for goes where they are run first; docs/cluster.md, "Order".
     assert sum(parts.values()) - parts["weights for other studies"] < 1e12

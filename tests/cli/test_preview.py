@@ -10,15 +10,15 @@ import pytest
 import yaml
 
 from geosd.cli import preview
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 from geosd.files import sha256
 from geosd.json_lines import write_jsonl
-from geosd.problems.records import ID, Sample
+from geosd.problems.records import ID, SampleRecord
 from geosd.provenance.manifest import write_manifest
 from geosd.reporting.preview_table import preview_table
 from geosd.scores.score_table import OOD_AVERAGE
-from geosd.scores.statistics import Group, contrast, final_contrast
+from geosd.scores.statistics import GroupStatistics, contrast_test, final_contrast_test
 
 METHODS = ["pi_0", "fwdkl", "geosd"]
 PROBLEMS = 20
@@ -46,7 +46,7 @@ def study(root, tmp_path, monkeypatch):
     (tmp_path / "base_models").symlink_to(root / "base_models")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    resolved = resolve(load(tmp_path / "params.yaml"), "quick")
+    resolved = resolve_study(load(tmp_path / "params.yaml"), "quick")
     rows = {(row.variant, row.seed): row for row in RunFolders(resolved).rows()}
 
     def finish(folder, inputs, **more):
@@ -69,7 +69,7 @@ def study(root, tmp_path, monkeypatch):
         evaluate.mkdir(parents=True)
         right = {ID: RIGHT[variant][seed] + 2, "held out": RIGHT[variant][seed]}
         samples = [
-            Sample(
+            SampleRecord(
                 at, str(i), 0, "x", 3, "1", i < n, "stop", "correct" if i < n else "wrong answer"
             )
             for at, n in right.items()
@@ -103,14 +103,14 @@ def test_a_preview_has_the_runs_that_are_there_and_what_the_others_may_change(
     cells = [cell.strip() for cell in lines["GeoSD"].strip("|").split("|")[1:]]
     seeds, id_mean, _, ood, ood_final, change, change_final = cells
     assert seeds == "2 of 3" and id_mean.startswith("80.0 ±")
-    seen = contrast([Group.of([75.0, 65.0])])
+    seen = contrast_test([GroupStatistics.of([75.0, 65.0])])
     assert ood == f"70.0 ±{(seen.high - seen.low) / 2:.1f}"
-    final = final_contrast([Group.of([75.0, 65.0])], 3)
+    final = final_contrast_test([GroupStatistics.of([75.0, 65.0])], 3)
     assert ood_final == f"±{(final.high - final.low) / 2:.1f}"
     # Seeds 0 and 1 alone: pi_0 of seed 2 has no partner yet.
-    pairs = contrast([Group.of([75.0 - 40.0, 65.0 - 45.0])])
+    pairs = contrast_test([GroupStatistics.of([75.0 - 40.0, 65.0 - 45.0])])
     assert change == f"+27.5 ±{(pairs.high - pairs.low) / 2:.1f}"
-    left = final_contrast([Group.of([35.0, 20.0])], 3)
+    left = final_contrast_test([GroupStatistics.of([35.0, 20.0])], 3)
     assert change_final == f"±{(left.high - left.low) / 2:.1f}"
     alone = [cell.strip() for cell in lines["FwdKL"].strip("|").split("|")[1:]]
     assert alone[:3] == ["1 of 3", "65.0", "–"]
@@ -142,12 +142,12 @@ def scores_of(draws, own, base):
 def test_a_change_is_paired_by_seed_and_averaged_by_draw():
     own, base = [50.0, 62.0, 71.0, 80.0], [40.0, 50.0, 60.0, 68.0]
     whole = preview_table(scores_of([0, 0, 0, 0], own, base), ["m"], METHODS, 4)
-    pairs = contrast([Group.of([10.0, 12.0, 11.0, 12.0])])
+    pairs = contrast_test([GroupStatistics.of([10.0, 12.0, 11.0, 12.0])])
     assert changes_of(whole) == [f"+11.2 ±{pairs.high - pairs.difference:.1f}", "±0.0"]
     # Pairs are alike, though runs of one method are far apart.
     assert pairs.high - pairs.difference < 2
     by_draw = preview_table(scores_of([0, 0, 1, 1], own, base), ["m"], METHODS, 4)
-    draws = contrast([Group.of([11.0, 11.5])])
+    draws = contrast_test([GroupStatistics.of([11.0, 11.5])])
     assert changes_of(by_draw)[0] == f"+11.2 ±{draws.high - draws.difference:.1f}"
     apart = preview_table(scores_of([0, 0, 0, 0], own, base[:1]), ["m"], METHODS, 4)
     assert changes_of(apart) == ["+10.0 ±?", "–"]

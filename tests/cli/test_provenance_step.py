@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from geosd.cli.stale import main
-from geosd.config import load, resolve, settings
-from geosd.config.run_folders import RunFolders, write_index
+from geosd.config import load, resolve_study, settings
+from geosd.config.run_folders import RunFolders, write_run_folders
 from geosd.files import write_json
 from geosd.provenance.code import HELD
 from geosd.provenance.manifest import manifest, read_manifest, write_manifest
@@ -29,7 +29,7 @@ def results(root, tmp_path, monkeypatch):
     """Eight results of study quick, made with today's settings and code; and its index."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base_models").symlink_to(root / "base_models")
-    study = resolve(load(root / "params.yaml"), "quick")
+    study = resolve_study(load(root / "params.yaml"), "quick")
     folders = RunFolders(study)
     places = {
         "data": folders.data,
@@ -46,7 +46,7 @@ def results(root, tmp_path, monkeypatch):
         content = manifest(step, [], settings(rule, study, model, variant), 1.0)
         place = tmp_path / places[name]
         write_manifest(place if place.suffix else place / "manifest.json", content)
-    write_index(tmp_path / "results/quick/runs.csv", folders.rows())
+    write_run_folders(tmp_path / "results/quick/runs.csv", folders.rows())
     return places
 
 

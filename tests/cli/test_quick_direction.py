@@ -18,7 +18,7 @@ from scipy.stats import t
 
 from geosd.cli import base, data, evaluate, pool, train
 from geosd.json_lines import read_jsonl
-from geosd.problems.records import ID, Sample
+from geosd.problems.records import ID, SampleRecord
 
 ROOT = Path(__file__).parents[2]
 MODEL = "mini-qwen3"
@@ -41,7 +41,7 @@ def miniature_intervals() -> dict[tuple[str, bool], tuple[float, float]]:
 
 def accuracies(samples: Path) -> dict[bool, float]:
     """Accuracy in percent, in distribution (True) and the mean of the other benchmarks."""
-    right = pd.DataFrame(vars(sample) for sample in read_jsonl(samples, Sample))
+    right = pd.DataFrame(vars(sample) for sample in read_jsonl(samples, SampleRecord))
     means = 100 * right.groupby("benchmark")["correct"].mean()
     return {True: means[ID], False: means.drop(ID).mean()}
 

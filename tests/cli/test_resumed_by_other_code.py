@@ -66,7 +66,7 @@ def test_a_training_whose_loss_was_edited_begins_anew_and_a_mended_one_does_not_
     assert not list(scratch.glob("*.pt"))
 
 
-@pytest.mark.parametrize("pretrain", [base.main, base.base_model])
+@pytest.mark.parametrize("pretrain", [base.main, base.base_model_program])
 def test_the_state_of_a_pretraining_is_of_its_code_and_packages(
     pretrain, root, tmp_path, monkeypatch, edit
 ):

@@ -3,7 +3,7 @@
 import yaml
 
 from geosd.cli import data
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 from geosd.json_lines import read_jsonl
 from geosd.problems.records import Problem
@@ -28,7 +28,7 @@ def test_a_selection_and_its_study_have_the_same_problems_and_the_same_pi_0(smal
     edited = tmp_path / "params.yaml"
     edited.write_text(yaml.safe_dump(values))
     params = load(edited)
-    study, selection = (RunFolders(resolve(params, n)) for n in ("quick", "quick_selection"))
+    study, selection = (RunFolders(resolve_study(params, n)) for n in ("quick", "quick_selection"))
     assert study.data == selection.data
     assert study.base("mini-qwen3") == selection.base("mini-qwen3")
     data.main(out=tmp_path, study="quick_selection", params=edited)

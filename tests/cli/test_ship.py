@@ -20,18 +20,18 @@ from dvc.repo import Repo
 
 from geosd.cli import pages, ship
 from geosd.cli.capsule import _as_shipped
-from geosd.cli.figures import redraw
-from geosd.config import load, resolve
-from geosd.config.rule_settings import configuration
-from geosd.config.run_folders import RunFolders, write_index
+from geosd.cli.figures import redraw_figures
+from geosd.config import load, resolve_study
+from geosd.config.rule_settings import configuration_rule_settings
+from geosd.config.run_folders import RunFolders, write_run_folders
 from geosd.files import sha256, write_text
 from geosd.provenance.history import LOST_COMMITS, unknown_commits
 from geosd.provenance.manifest import manifest as step_manifest
 from geosd.provenance.manifest import write_manifest
 from geosd.reporting import shipping
 from geosd.reporting.environment_page import (
-    StepManifest,
-    commits_of_runs,
+    EnvironmentStep,
+    environment_commits,
     environment_markdown,
 )
 from geosd.reporting.run_summary import RunSummary
@@ -39,17 +39,17 @@ from geosd.reporting.shipping import (
     LARGE,
     PACKAGES,
     ShippedManifest,
-    changed_files,
+    changed_shipped_files,
     read_shipped,
     ship_tidy_tables,
-    shows_all,
+    shipped_shows_all,
 )
-from geosd.reporting.specs import caption_words, output_specs, output_title
-from geosd.reporting.study_page import results_pages
+from geosd.reporting.specs import output_spec_caption, output_spec_title, output_specs
+from geosd.reporting.study_page import study_pages
 from geosd.scores.tidy import COLUMNS, read_tidy
 
 ROOT = Path(__file__).parents[2]
-STUDY = resolve(load(ROOT / "params.yaml"), "quick")
+STUDY = resolve_study(load(ROOT / "params.yaml"), "quick")
 LACKS = re.compile(r"history lacks the commits? ([0-9a-f and]+):")
 
 
@@ -90,7 +90,7 @@ def write_environment(folder: Path, *commits: str) -> None:
     """Write an environment page of runs of some commits, or of no run."""
     device = {"platform": "Linux", "accelerators": [], "cpus": 2}
     runs = [
-        StepManifest(
+        EnvironmentStep(
             "train",
             {
                 "code": {"commit": commit, "dirty": False, "version": "1"},
@@ -119,10 +119,10 @@ def test_the_manifest_of_a_runs_ledger_goes_with_its_verdicts(shipped, tmp_path)
     files = (f"claims.{ending}" for ending in ("csv", "md", "pdf", "svg", "png"))
     outputs = {name: sha256(study / name) for name in files}
     write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs))
-    ship.redraw("quick", tmp_path)
+    ship.redraw_shipped("quick", tmp_path)
     assert path.exists()
     write_manifest(path, step_manifest("claims", [], {}, 1.0, outputs | {"claims.csv": "0" * 64}))
-    ship.redraw("quick", tmp_path)
+    ship.redraw_shipped("quick", tmp_path)
     assert not path.exists()
 
 
@@ -133,13 +133,13 @@ def test_a_clone_with_the_tidy_tables_alone_makes_the_same_bytes(shipped, tmp_pa
     shutil.copytree(shipped / "source", clone / "source")
     shutil.copy(shipped / "environment.md", clone)
     made = RunSummary(date="", commit="c", steps="train 1 runs 2 s", machine="m", cpus="2")
-    shipping.write_manifest(clone, manifest.model_copy(update={"made": made}))
+    shipping.write_shipped_manifest(clone, manifest.model_copy(update={"made": made}))
     of_runs = (clone / "shipped.json").read_text()
-    ship.redraw("quick", tmp_path)
+    ship.redraw_shipped("quick", tmp_path)
     assert (clone / "shipped.json").read_text() == of_runs
     (clone / "shipped.json").write_text((shipped / "shipped.json").read_text())
     assert hashes(clone) == hashes(shipped)
-    assert not changed_files(clone, {**manifest.inputs, **manifest.files})
+    assert not changed_shipped_files(clone, {**manifest.inputs, **manifest.files})
 
 
 def test_every_output_has_its_files_caption_and_source_data(shipped):
@@ -171,10 +171,10 @@ def test_a_caption_says_where_the_rows_are_listed_if_the_output_shows_a_part(shi
 def test_a_sweep_shows_the_runs_of_its_points_and_the_base_model():
     runs = {"model": ["m", "m", "n"], "variant": ["pi_0", "geosd-a", "geosd-a"]}
     table, points = pd.DataFrame(runs), {"m": [{"run": "geosd-a", "variant": "geosd"}]}
-    assert shows_all(table, {"models": ["m", "n"], "points": points})
-    assert not shows_all(table, {"models": ["m"], "points": points})
-    assert not shows_all(table, {"models": ["m", "n"], "methods": ["geosd"]})
-    assert shows_all(table, {})
+    assert shipped_shows_all(table, {"models": ["m", "n"], "points": points})
+    assert not shipped_shows_all(table, {"models": ["m"], "points": points})
+    assert not shipped_shows_all(table, {"models": ["m", "n"], "methods": ["geosd"]})
+    assert shipped_shows_all(table, {})
 
 
 def test_a_large_table_is_shipped_compressed_and_read_like_any_other(tmp_path):
@@ -197,7 +197,7 @@ def test_a_tidy_table_that_was_changed_is_refused(shipped, tmp_path):
     scores = tmp_path / "quick/source/scores.csv"
     scores.write_text(scores.read_text().replace("0", "1", 1))
     with pytest.raises(ValueError, match="(?s)scores.csv is not the tidy table.*Hint:"):
-        ship.redraw("quick", tmp_path)
+        ship.redraw_shipped("quick", tmp_path)
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"study": 3}'])
@@ -206,7 +206,7 @@ def test_a_manifest_that_is_not_whole_is_refused(tmp_path, text):
     if text is not None:
         (tmp_path / "quick/shipped.json").write_text(text)
     with pytest.raises(ValueError, match="(?s)no whole manifest.*Hint:"):
-        ship.redraw("quick", tmp_path)
+        ship.redraw_shipped("quick", tmp_path)
 
 
 def test_what_dvc_keeps_is_not_shipped(tmp_path):
@@ -244,7 +244,7 @@ def test_runs_of_a_commit_that_the_history_lacks_are_not_shipped(tmp_path, monke
     assert unknown_commits([known], tmp_path / "nowhere") == [known]
     write_environment(tmp_path / "quick", known, unknown)
     page = (tmp_path / "quick/environment.md").read_text(encoding="utf-8")
-    assert commits_of_runs(page) == [known[:10], unknown[:10]]
+    assert environment_commits(page) == [known[:10], unknown[:10]]
     monkeypatch.setattr(ship, "unknown_commits", lambda named: unknown_commits(named, clone))
     with pytest.raises(ValueError, match=rf"(?s) names {unknown[:10]}, which.*Hint: fetch"):
         ship.main("quick", (), tmp_path, ROOT / "params.yaml", tmp_path / "dvc.yaml")
@@ -260,7 +260,7 @@ def test_every_commit_that_a_shipped_page_names_is_in_the_history_or_said_to_be_
     named = {}
     for page in sorted(ROOT.glob("figures/*/environment.md")):
         if page.parent.joinpath("shipped.json").exists():
-            named[page] = commits_of_runs(page.read_text(encoding="utf-8"))
+            named[page] = environment_commits(page.read_text(encoding="utf-8"))
     every = dict.fromkeys(commit for commits in named.values() for commit in commits)
     assert len(named) > 25 and len(every) > 5
     assert {*unknown_commits(every, ROOT)} == {*LOST_COMMITS}
@@ -290,12 +290,12 @@ def test_git_keeps_shipped_folders_and_no_others(shipped, tmp_path):
 
 def test_the_page_of_a_study_shows_each_output_and_the_index_links_it(shipped):
     index = shipped.parent / "docs/results.md"
-    pages = results_pages([shipped], index)
+    pages = study_pages([shipped], index)
     page = index.parent / "results/quick.md"
     assert set(pages) == {index, page}
     for name in STUDY.outputs:
         if name != "claims":
-            assert f"## {output_title(name)}\n" in pages[page]
+            assert f"## {output_spec_title(name)}\n" in pages[page]
     assert "- [quick](results/quick.md): " in pages[index]
     links = [(at, link) for at in pages for link in re.findall(r"\]\((\.\./[^)]+)\)", pages[at])]
     assert len(links) > 12
@@ -310,7 +310,7 @@ REPOSITORY = sorted(ROOT.glob("figures/*/shipped.json"))
 @pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
 def test_shipped_files_are_those_of_their_manifest(manifest):
     recorded = read_shipped(manifest.parent)
-    assert not changed_files(manifest.parent, {**recorded.inputs, **recorded.files})
+    assert not changed_shipped_files(manifest.parent, {**recorded.inputs, **recorded.files})
 
 
 @pytest.mark.parametrize("manifest", REPOSITORY, ids=lambda path: path.parent.name)
@@ -318,7 +318,8 @@ def test_shipped_captions_say_what_the_declarations_of_today_say(manifest):
     for name, settings in read_shipped(manifest.parent).outputs.items():
         if name != "claims":
             caption = manifest.with_name(f"{name}.caption.md").read_text(encoding="utf-8")
-            words = f"**{output_title(name)}.** {caption_words(name, settings.get('models', ()))}"
+            caption = output_spec_caption(name, settings.get("models", ()))
+            words = f"**{output_spec_title(name)}.** {caption}"
             assert " ".join(caption.split()).startswith(words), "make figures"
 
 
@@ -348,7 +349,7 @@ WRITERS = ("geosd/files.py", "geosd/provenance/")
 
 def is_of_today(shipped: ShippedManifest) -> bool:
     """Whether the code that draws a shipped study, and its packages, are those of its manifest."""
-    today, recorded = ship.code_of_outputs(shipped.outputs), shipped.code
+    today, recorded = ship.shipping_code(shipped.outputs), shipped.code
     changed = [n for n in today.keys() | recorded.keys() if today.get(n) != recorded.get(n)]
     packages = {name: version(name) for name in PACKAGES}
     return shipped.packages == packages and all(name.startswith(WRITERS) for name in changed)
@@ -378,7 +379,7 @@ def test_the_code_of_today_draws_what_is_shipped(manifest, tmp_path, no_png):
     shutil.copytree(manifest.parent, tmp_path / study)
     for name in read_shipped(manifest.parent).studies:
         (tmp_path / name).symlink_to(ROOT / "figures" / name)
-    redraw(study, tmp_path)
+    redraw_figures(study, tmp_path)
     redrawn = json.loads((tmp_path / study / "shipped.json").read_text())["files"]
     recorded = read_shipped(manifest.parent).files
     changed = {name for name, digest in recorded.items() if redrawn[name] != digest}
@@ -397,20 +398,20 @@ def test_a_processor_that_sorts_equal_keys_otherwise_draws_the_same(tmp_path, mo
     shutil.copytree(ROOT / "figures/smollm2_methods", tmp_path / "smollm2_methods")
     recorded = read_shipped(tmp_path / "smollm2_methods").files
     monkeypatch.setattr(pd.DataFrame, "sort_values", otherwise)
-    ship.redraw("smollm2_methods", tmp_path)
+    ship.redraw_shipped("smollm2_methods", tmp_path)
     assert read_shipped(tmp_path / "smollm2_methods").files == recorded
 
 
 def test_the_pages_of_results_are_those_of_what_is_shipped():
     index = ROOT / "docs/results.md"
-    pages = results_pages([path.parent for path in REPOSITORY], index)
+    pages = study_pages([path.parent for path in REPOSITORY], index)
     kept = [index, *index.with_suffix("").glob("*.md")]
     assert {page: page.read_text() for page in kept} == pages, "make results"
 
 
 def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     kept = ROOT / "docs/metrics"
-    pages.dvc_metrics(ROOT / "figures", tmp_path)
+    pages.dvc_metrics_page_program(ROOT / "figures", tmp_path)
     assert {file.name: file.read_text() for file in kept.iterdir()} == {
         file.name: file.read_text() for file in tmp_path.iterdir()
     }, "make results"
@@ -438,7 +439,7 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
     with pytest.raises(ValueError, match=r"(?s)runs.csv is missing: study quick is not finished"):
         _as_shipped("quick", folders, params, tmp_path / "home")
     rows, of_any_step = folders.rows(), step_manifest("analyse", [], {}, 1.0)
-    write_index(tmp_path / "results/quick/runs.csv", rows)
+    write_run_folders(tmp_path / "results/quick/runs.csv", rows)
     run_folders = {folder for row in rows for folder in (row.base, row.train, row.evaluate)} - {""}
     for folder in run_folders:
         write_manifest(tmp_path / folder / "manifest.json", of_any_step)
@@ -446,8 +447,10 @@ def test_a_capsule_has_the_shipped_form_of_a_study_that_is_not_shipped(
     manifest = read_shipped(made)
     assert f"evaluate {len({row.evaluate for row in rows})} runs" in manifest.made.steps
     assert {*manifest.outputs} == {*STUDY.outputs} and not Path("figures").exists()
-    assert not changed_files(made, manifest.files | manifest.inputs)
-    assert yaml.safe_load((made / "configuration.yaml").read_text()) == configuration(STUDY)
+    assert not changed_shipped_files(made, manifest.files | manifest.inputs)
+    assert yaml.safe_load((made / "configuration.yaml").read_text()) == configuration_rule_settings(
+        STUDY
+    )
     page = (made / "environment.md").read_text()
     for step in ("base", "train", "evaluate"):
         ran = {getattr(row, step) for row in rows} - {""}

@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from geosd.cli import alignment, states
-from geosd.evaluation.alignment import ProbeRollout
+from geosd.evaluation.alignment import AlignmentRollout
 from geosd.json_lines import read_jsonl
-from geosd.scores.score_table import Run
-from geosd.scores.step_log_tables import collect_drift_over_steps
+from geosd.scores.score_table import ScoredRun
+from geosd.scores.step_log_tables import collect_step_log_drifts
 
 MODEL = "mini-qwen3"
 
@@ -56,7 +56,7 @@ def test_the_states_are_the_same_bytes_each_time(small, looked, tmp_path):
 
 def test_table_and_rollouts_speak_of_the_same_positions(looked):
     table = pd.read_csv(looked / "states.csv")
-    rollouts = read_jsonl(looked / "states.jsonl", ProbeRollout)
+    rollouts = read_jsonl(looked / "states.jsonl", AlignmentRollout)
     assert len(table) == sum(len(rollout.response) for rollout in rollouts)
     for row, rollout in enumerate(rollouts):
         of_rollout = table[table["rollout"] == row]
@@ -102,7 +102,7 @@ def test_an_alignment_that_was_left_goes_on_with_the_same_bytes(
     small, looked, run, tmp_path, monkeypatch
 ):
     measured = []
-    measure = alignment.mass_on_ranks
+    measure = alignment.alignment_mass
 
     def once(*arguments):
         measured.append(arguments)
@@ -110,7 +110,7 @@ def test_an_alignment_that_was_left_goes_on_with_the_same_bytes(
             raise KeyboardInterrupt
         return measure(*arguments)
 
-    monkeypatch.setattr(alignment, "mass_on_ranks", once)
+    monkeypatch.setattr(alignment, "alignment_mass", once)
     with pytest.raises(KeyboardInterrupt):
         follow(small, looked, run, tmp_path)
     follow(small, looked, run, tmp_path)
@@ -122,7 +122,7 @@ def test_an_alignment_that_was_left_goes_on_with_the_same_bytes(
 
 
 def test_drift_over_steps_is_what_the_step_log_says(run):
-    table = collect_drift_over_steps({Run(MODEL, "geosd", 0): run / "student/steps.csv"})
+    table = collect_step_log_drifts({ScoredRun(MODEL, "geosd", 0): run / "student/steps.csv"})
     log = pd.read_csv(run / "student/steps.csv")
     assert table["step"].tolist() == [0, 2, 4]  # every second step and the end
     assert table["value"].tolist() == log["drift/pi_0"].dropna().tolist()

@@ -12,8 +12,12 @@ import yaml
 
 from geosd.cli import data as data_step
 from geosd.cli import doctor, plan
-from geosd.cli.study_inputs import check_inputs, needs_look, tokenizer_folder
-from geosd.config import load, resolve
+from geosd.cli.study_inputs import (
+    check_study_inputs,
+    study_input_tokenizer,
+    study_inputs_need_check,
+)
+from geosd.config import load, resolve_study
 from geosd.models.load_and_save import load_tokenizer
 from geosd.provenance.manifest import write_manifest
 
@@ -71,7 +75,7 @@ def study(root, tmp_path, monkeypatch):
             own[name] = {**own[name], **section}
         values["studies"] = {"quick": quick, "own": own}
         Path("params.yaml").write_text(yaml.safe_dump(values))
-        return resolve(load("params.yaml"), "own")
+        return resolve_study(load("params.yaml"), "own")
 
     return made
 
@@ -79,7 +83,7 @@ def study(root, tmp_path, monkeypatch):
 def found(study) -> dict[str, list]:
     """The checks of a study by their subject."""
     by_subject: dict[str, list] = {}
-    for check in check_inputs(study, study.models):
+    for check in check_study_inputs(study, study.models):
         by_subject.setdefault(check.subject, []).append(check)
     return by_subject
 
@@ -87,7 +91,7 @@ def found(study) -> dict[str, list]:
 @pytest.mark.slow
 def test_a_study_that_can_run_is_ok(study):
     whole = study(pool={"solutions": "given"})
-    assert needs_look(whole)
+    assert study_inputs_need_check(whole)
     checks = [check for of in found(whole).values() for check in of]
     assert {check.state for check in checks} == {"ok"}, checks
     assert {check.subject for check in checks} == {
@@ -128,7 +132,7 @@ def test_the_longest_prompt_and_its_response_must_fit_the_context(study):
     long = {"question": "word " * 500, "answer": "1", "solution": r"\boxed{1}"}
     every = [{**row, "question": f"{row['question']} {long['question']}"} for row in ROWS]
     whole = study(rows=every)
-    tokenizer, _ = load_tokenizer(tokenizer_folder(whole, "small-chat"))
+    tokenizer, _ = load_tokenizer(study_input_tokenizer(whole, "small-chat"))
     assert len(tokenizer(long["question"]).input_ids) == 500
     (check,) = found(whole)["prompts of small-chat"]
     assert check.state == "missing" and "its context is 512" in check.found
@@ -218,7 +222,9 @@ def test_what_was_drawn_from_files_that_are_no_younger_is_not_drawn_again(study)
 
 
 def test_the_search_world_needs_no_look(study):
-    assert not needs_look(resolve(load("params.yaml"), "quick") if study() else None)
+    assert not study_inputs_need_check(
+        resolve_study(load("params.yaml"), "quick") if study() else None
+    )
 
 
 @pytest.mark.slow
@@ -241,5 +247,5 @@ def test_the_plan_shows_what_jobs_of_other_settings_took(study, capsys):
 
 def test_the_plan_counts_the_problems_of_own_benchmarks(study):
     own = study()
-    work = plan.model_workload(own, "small-chat", plan.DEFAULTS)
+    work = plan.plan_model_workload(own, "small-chat", plan.DEFAULTS)
     assert work.evaluation.prompts == 8 + 1  # not the 600 of the paper's benchmarks

@@ -11,7 +11,7 @@ import yaml
 
 from geosd.cli import run
 from geosd.reporting.saved_tables import save
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow
 from geosd.scores.tidy import COLUMNS
 
 TRANSCRIPT = """\
@@ -56,8 +56,11 @@ def figures(tmp_path):
     rows.append(apart | inside | {"word": "agrees", "part": "other", "paper_effect": 21.1})
     (tmp_path / "quick").mkdir()
     pd.DataFrame(rows).to_csv(tmp_path / "quick/claims.csv", index=False)
-    columns = (Column("m.id", "ID", "mini-qwen3"), Column("m.ood", "OOD avg.", "mini-qwen3"))
-    row = Row("GeoSD", "", (Cell(61.25, 0.4), Cell(47.1, 1.1)))
+    columns = (
+        TableColumn("m.id", "ID", "mini-qwen3"),
+        TableColumn("m.ood", "OOD avg.", "mini-qwen3"),
+    )
+    row = TableRow("GeoSD", "", (TableCell(61.25, 0.4), TableCell(47.1, 1.1)))
     save(
         Table("table_main", "Accuracy", "In percent.", "Method", columns, (row,)),
         tmp_path / "quick",
@@ -85,7 +88,7 @@ def test_table_words_and_what_the_study_is_for_are_shown(root, figures, tmp_path
     if not judged:
         ledger = pd.read_csv(figures / "quick/claims.csv")
         ledger.assign(word="not judged").to_csv(figures / "quick/claims.csv", index=False)
-    run.summary("quick", params(root, tmp_path, verdicts=judged), figures)
+    run.print_run_summary("quick", params(root, tmp_path, verdicts=judged), figures)
     shown = capsys.readouterr().out
     about = yaml.safe_load((root / "params.yaml").read_text())["studies"]["quick"]["about"]
     assert "\x1b" not in shown
@@ -101,17 +104,17 @@ def test_what_is_shown_is_whole_in_80_columns_and_24_lines(
     root, figures, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(figures)
-    run.summary("quick", params(root, tmp_path, verdicts=True), Path())
+    run.print_run_summary("quick", params(root, tmp_path, verdicts=True), Path())
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert max(map(len, lines)) <= 80 and len(lines) <= 24
     assert lines[-len(TRANSCRIPT.splitlines()) :] == TRANSCRIPT.splitlines()
 
 
 def test_a_study_without_tables_and_claims_says_what_it_is_for(root, tmp_path, capsys):
-    run.summary("quick", params(root, tmp_path, outputs=["figure_frontier"]), tmp_path)
+    run.print_run_summary("quick", params(root, tmp_path, outputs=["figure_frontier"]), tmp_path)
     assert capsys.readouterr().out.strip().startswith("Study quick: ")
 
 
 def test_a_study_that_was_not_run_says_how_to_run_it(root, tmp_path):
     with pytest.raises(FileNotFoundError, match="has not been run.\nHint: `make run STUDY=quick`"):
-        run.summary("quick", root / "params.yaml", tmp_path)
+        run.print_run_summary("quick", root / "params.yaml", tmp_path)

@@ -12,12 +12,12 @@ import yaml
 from safetensors.torch import load_file
 
 from geosd.cli import analyse, pool
-from geosd.config import load, resolve, settings
-from geosd.config.run_folders import RunRow, write_index
+from geosd.config import load, resolve_study, settings
+from geosd.config.run_folders import RunFoldersRow, write_run_folders
 from geosd.files import write_json
 from geosd.json_lines import DamagedLineError, read_jsonl, write_jsonl
 from geosd.models.load_and_save import load_model
-from geosd.problems.records import PooledSolutions, Problem, Sample
+from geosd.problems.records import PooledSolutionsRecord, Problem, SampleRecord
 from geosd.training import step_log
 
 
@@ -30,7 +30,7 @@ def weights_of(run):
 
 
 def test_no_training_starts_on_a_pool_with_solutions_of_too_few_problems(small, tmp_path):
-    rows = read_jsonl(small.folder / "pool.jsonl", PooledSolutions)
+    rows = read_jsonl(small.folder / "pool.jsonl", PooledSolutionsRecord)
     few = len(rows) // 20
     rows[few:] = [replace(row, solutions=(), verified=0) for row in rows[few:]]
     write_jsonl(tmp_path / "pool.jsonl", rows)
@@ -46,12 +46,12 @@ def test_given_solutions_of_the_data_set_are_its_pool(small, tmp_path, wanted):
     params, problems = tmp_path / "params.yaml", tmp_path / "train.jsonl"
     params.write_text(yaml.safe_dump(values))
     shutil.copy(small.folder / "data/train.jsonl", problems)
-    checked = read_jsonl(small.folder / "pool.jsonl", PooledSolutions)
+    checked = read_jsonl(small.folder / "pool.jsonl", PooledSolutionsRecord)
     worked = {row.problem_id: row.solutions[0] for row in checked}
     write_json(problems.with_name("card.json"), {"worked_solutions": worked})
     folders = {"base": small.folder / "base", "problems": problems, "scratch": tmp_path / "scratch"}
     pool.main("quick", "mini-qwen3", **folders, out=tmp_path / "pool", params=params)
-    rows = read_jsonl(tmp_path / "pool/pool.jsonl", PooledSolutions)
+    rows = read_jsonl(tmp_path / "pool/pool.jsonl", PooledSolutionsRecord)
     assert [row.solutions[0] for row in rows] == [*worked.values()]
     assert {row.drawn for row in rows} == {1 if wanted == "given" else 5}
     write_json(problems.with_name("card.json"), {"benchmarks": {}})
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(small, tmp_
 def test_every_problem_has_all_its_samples_in_order(small, tmp_path):
     small.sampled(tmp_path)
     problems = read_jsonl(small.folder / "data/test.jsonl", Problem)
-    samples = read_jsonl(tmp_path / "samples.jsonl", Sample)
+    samples = read_jsonl(tmp_path / "samples.jsonl", SampleRecord)
     assert [(s.problem_id, s.sample) for s in samples] == [
         (p.id, k) for p in problems for k in range(4)
     ]
@@ -102,8 +102,8 @@ def test_trackers_are_a_setting_of_no_rule_and_those_that_the_step_log_knows(sma
     (tmp_path / "params.yaml").write_text(
         yaml.safe_dump(values | {"trackers": list(step_log.TRACKERS)})
     )
-    with_trackers = resolve(load(tmp_path / "params.yaml"), "quick")
-    without = resolve(load(small.folder / "params.yaml"), "quick")
+    with_trackers = resolve_study(load(tmp_path / "params.yaml"), "quick")
+    without = resolve_study(load(small.folder / "params.yaml"), "quick")
     for rule, *named in (("train", "mini-qwen3", "geosd"), ("configuration",)):
         assert settings(rule, with_trackers, *named) == settings(rule, without, *named)
 
@@ -197,13 +197,13 @@ def test_a_damaged_pool_line_names_file_and_line(small, tmp_path):
     lines[2] = lines[2][:25]
     damaged = tmp_path / "pool.jsonl"
     damaged.write_text("\n".join(lines))
-    with pytest.raises(DamagedLineError, match=f"{damaged}:3: .*PooledSolutions"):
+    with pytest.raises(DamagedLineError, match=f"{damaged}:3: .*PooledSolutionsRecord"):
         small.trained(tmp_path / "out", pool=damaged)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_damaged_sample_line_names_file_and_line(small, tmp_path):
-    resolved = resolve(load(small.shared["params"]), "quick")
+    resolved = resolve_study(load(small.shared["params"]), "quick")
     whole = samples_of(small.sampled(tmp_path / "whole")).decode()
     runs = [(variant, seed) for variant in resolved.methods for seed in resolved.seeds]
     rows = []
@@ -211,8 +211,8 @@ def test_a_damaged_sample_line_names_file_and_line(small, tmp_path):
         folder = tmp_path / f"samples/{variant}/{seed}"
         folder.mkdir(parents=True)
         (folder / "samples.jsonl").write_text(whole)
-        rows.append(RunRow("mini-qwen3", variant, seed, 0, "base", "", str(folder)))
-    write_index(tmp_path / "runs.csv", rows)
+        rows.append(RunFoldersRow("mini-qwen3", variant, seed, 0, "base", "", str(folder)))
+    write_run_folders(tmp_path / "runs.csv", rows)
     damaged = tmp_path / "samples/geosd/1/samples.jsonl"
     damaged.write_text(whole.replace('"correct": ', '"corect": ', 1))
     with pytest.raises(DamagedLineError, match=f"{damaged}:1: .*missing correct"):

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.added_later import without_added_later
 from geosd.config.params_schema import Params
 from geosd.config.run_folders import SHARED, RunFolders
@@ -61,7 +61,7 @@ def _sections(study: Study) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 def listing(params: Params) -> dict[str, dict]:
     """The content of addresses.json: `keys` in order, and `studies`, each with its digests."""
-    studies = {name: resolve(params, name) for name in params.studies}
+    studies = {name: resolve_study(params, name) for name in params.studies}
     known = set().union(*map(keys, studies.values()))
     found = {name: digests(study) for name, study in studies.items()}
     return {"keys": sorted(known), "studies": found}
@@ -78,7 +78,7 @@ def moved(params: Params, listed: Mapping[str, Mapping]) -> str:
         if name not in params.studies:
             lines.append(f"{name}: params.yaml has no such study any more")
             continue
-        study = resolve(params, name)
+        study = resolve_study(params, name)
         now = digests(study)
         kinds = [kind for kind in {**before, **now} if before.get(kind) != now.get(kind)]
         if kinds:

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from geosd.cli import runs, stale
-from geosd.config import ConfigError, load, resolve, settings
+from geosd.config import ConfigError, load, resolve_study, settings
 from geosd.config.job_counts import job_counts
-from geosd.config.kept_weights import wanted_snapshots
-from geosd.config.run_folders import RunFolders, folder_digest, read_index
+from geosd.config.kept_weights import kept_snapshots
+from geosd.config.run_folders import RunFolders, read_run_folders, run_folder_digest
 from geosd.models.shipped_base_models import ShippedCheckpointError
 
 MODEL = "mini-qwen3"
@@ -39,7 +39,7 @@ def folders(project) -> Callable[..., RunFolders]:
         values = yaml.safe_load((project / "params.yaml").read_text())
         change(values)
         (project / "params.yaml").write_text(yaml.safe_dump(values))
-        return RunFolders(resolve(load("params.yaml"), "quick"))
+        return RunFolders(resolve_study(load("params.yaml"), "quick"))
 
     return changed
 
@@ -70,7 +70,7 @@ def test_draws_share_no_folder_and_all_are_the_studys(folders, capsys):
     assert (both[0] | both[1]) - {""} <= {*study.shared()}
     for folder in (*study.shared(), f"results/base/{MODEL}-0123456789"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-    stale.unused()
+    stale.list_stale_shared()
     assert capsys.readouterr().out.split() == [f"results/base/{MODEL}-0123456789"]
 
 
@@ -139,7 +139,7 @@ def test_an_early_stop_and_its_snapshot_are_of_the_seeds_draw(folders):
         values["studies"]["quick"]["grid"] = {"geosd": {"steps": [20]}}
 
     study = folders(change)
-    snapshots = wanted_snapshots(study.study)
+    snapshots = kept_snapshots(study.study)
     for seed in range(4):
         stopped = study.train(MODEL, "geosd-steps_20", seed)
         assert stopped == f"{study.train(MODEL, 'geosd', seed)}/stopped_20"
@@ -150,7 +150,7 @@ def test_an_early_stop_and_its_snapshot_are_of_the_seeds_draw(folders):
 def test_the_index_says_the_draw_and_links_lead_to_its_folders(folders):
     study = folders()
     runs.main("quick", Path("results/quick"))
-    assert read_index(Path("results/quick/runs.csv")) == study.rows()
+    assert read_run_folders(Path("results/quick/runs.csv")) == study.rows()
     header = Path("results/quick/runs.csv").read_text().splitlines()[0]
     assert header == "model,variant,seed,draw,base,train,evaluate,pool"
     link = Path(f"results/quick/runs/{MODEL}/geosd/3/train")
@@ -189,14 +189,14 @@ def test_addresses_without_draws_are_those_of_before_there_were_any(root):
     names = [name for name in params.studies if name.split("_")[0] in ("paper", "smollm2")]
     assert len(names) == 18
     for name in names:
-        study = resolve(params, name)
+        study = resolve_study(params, name)
         found = RunFolders(study)
         for model in study.models:
-            base = f"results/base/{model}-{folder_digest([study.section('base', model), []])}"
+            base = f"results/base/{model}-{run_folder_digest([study.section('base', model), []])}"
             content = [settings("pool", study, model), [base, found.train_problems]]
-            pool = f"results/pool/{model}-{folder_digest(content)}"
+            pool = f"results/pool/{model}-{run_folder_digest(content)}"
             pi_0 = [settings("evaluate", study, model), base, found.test_problems]
-            samples = f"results/evaluate/{model}/pi_0-{folder_digest(pi_0)}"
+            samples = f"results/evaluate/{model}/pi_0-{run_folder_digest(pi_0)}"
             assert (found.base(model), found.pool(model)) == (base, pool)
             for row in (row for row in found.rows() if row.model == model):
                 assert (row.draw, row.base) == (0, base)
@@ -204,6 +204,6 @@ def test_addresses_without_draws_are_those_of_before_there_were_any(root):
                     assert row.evaluate == f"{samples}/{row.seed}"
                 elif row.variant not in study.early_stops:
                     training = settings("train", study, model, row.variant)
-                    digest = folder_digest([training, [base, pool, found.train_problems]])
+                    digest = run_folder_digest([training, [base, pool, found.train_problems]])
                     recipe = f"{training['objective']['name']}-{digest}"
                     assert row.train == f"results/train/{model}/{recipe}/{row.seed}"

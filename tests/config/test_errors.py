@@ -11,11 +11,11 @@ import pytest
 from cases import QUICK_ROLLOUT
 from ruamel.yaml import YAML
 
-from geosd.config import ConfigError, load, resolve
+from geosd.config import ConfigError, load, resolve_study
 from geosd.config.aliases import ALIASES
 from geosd.config.loading import _keys_below
 from geosd.config.model_sizes import ModelSize, model_size
-from geosd.config.yaml_source import read
+from geosd.config.yaml_source import read_yaml_source
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_studys_variant_may_leave_out_whose_hyperparameters_it_changes(root, e
     entry = "    variants: {geosd: {training: {objective: {drift_penalty: 3.0}}}}\n"
     loaded = load(edited((start, study + entry + start)))
     trainings = [
-        resolve(loaded, name).training("mini-qwen3", "geosd") for name in ("quick", "short")
+        resolve_study(loaded, name).training("mini-qwen3", "geosd") for name in ("quick", "short")
     ]
     assert trainings[1]["objective"] == {**trainings[0]["objective"], "drift_penalty": 3.0}
 
@@ -206,7 +206,7 @@ def test_what_two_variants_share_by_an_anchor_is_of_each_variants_own_objective(
     entry = "    variants:\n      jsd: {training: &half {objective: {beta: 0.25}}}\n"
     entry += "      geosd_jsd: {training: *half}\n"
     entry += "    methods: [pi_0, jsd, geosd_jsd, fwdkl, grpo, geosd]\n"
-    study = resolve(load(edited((start, study + entry + start))), "short")
+    study = resolve_study(load(edited((start, study + entry + start))), "short")
     names = [study.training("mini-qwen3", name)["objective"]["name"] for name in study.trained[:2]]
     assert names == ["jsd", "geosd"]
 
@@ -219,7 +219,7 @@ def test_values_are_what_yaml_1_2_takes_them_for(tmp_path):
     file.write_text(
         "".join(f"- {word}\n" for word in [*words.split(), '"1e-6"', "'true'", "!!str 1"])
     )
-    values = [*read(file).values]
+    values = [*read_yaml_source(file).values]
     assert list(map(repr, values)) == list(map(repr, YAML(typ="safe", pure=True).load(file)))
     assert values[0] == 1e-6 and values[words.split().index("off")] == "off"
 

@@ -7,8 +7,16 @@ import re
 import pytest
 import yaml
 
-from geosd.config import ConfigError, Family, Study, load, resolve, resolve_entry, resolve_family
-from geosd.config.family import study_of_tidy_file, tidy_file
+from geosd.config import (
+    ConfigError,
+    Family,
+    Study,
+    load,
+    resolve_family,
+    resolve_study,
+    resolve_study_or_family,
+)
+from geosd.config.family import family_tidy_file, study_of_family_file
 from geosd.reporting.specs import family_specs
 
 DIAL = ("miniature_transfer_0", "miniature_transfer_100")
@@ -37,8 +45,10 @@ def loaded(root, tmp_path, monkeypatch):
 def test_a_family_is_none_of_the_studies_and_resolves_to_them(loaded):
     params = loaded()
     assert [*params.studies] == [*NEEDED] and [*params.families] == ["dial"]
-    family = resolve_entry(params, "dial")
-    assert isinstance(family, Family) and isinstance(resolve_entry(params, "quick"), Study)
+    family = resolve_study_or_family(params, "dial")
+    assert isinstance(family, Family) and isinstance(
+        resolve_study_or_family(params, "quick"), Study
+    )
     assert [*family.studies] == [*DIAL]
     settings = family.settings("figure_transfer")
     assert settings["conflict"] == dict(zip(DIAL, (0.0, 1.0), strict=True))
@@ -81,7 +91,7 @@ def test_a_family_in_the_place_of_a_study_is_refused_with_its_studies(loaded):
     params = loaded()
     hint = f"Hint: name one of its studies: {', '.join(DIAL)}"
     with pytest.raises(ConfigError, match=rf"(?s)dial is a family.*{re.escape(hint)}"):
-        resolve(params, "dial")
+        resolve_study(params, "dial")
     with pytest.raises(ConfigError, match="'quick' is no family"):
         resolve_family(params, "quick")
 
@@ -96,10 +106,10 @@ def test_a_family_reads_results_where_there_are_any_and_else_what_is_shipped(
         files[place].touch()
         (read,) = family.tidy_files("figure_transfer").values()
         assert (tmp_path / read[DIAL[0]]) == files[place]
-        assert study_of_tidy_file(read[DIAL[0]]) == DIAL[0]
+        assert study_of_family_file(read[DIAL[0]]) == DIAL[0]
         assert str(read[DIAL[1]]) == f"results/{DIAL[1]}/analyse/scores.csv", "where it will be"
-    ledger = tidy_file("quick", "claims")
-    assert (str(ledger), study_of_tidy_file(ledger)) == ("figures/quick/claims.csv", "quick")
+    ledger = family_tidy_file("quick", "claims")
+    assert (str(ledger), study_of_family_file(ledger)) == ("figures/quick/claims.csv", "quick")
 
 
 def test_the_repository_s_families_show_every_output_that_there_is(root, monkeypatch):

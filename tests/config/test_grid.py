@@ -6,15 +6,15 @@ import itertools
 
 import pytest
 
-from geosd.config import load, resolve, settings
-from geosd.config.grids import grid_candidates
-from geosd.config.rule_settings import sampling_settings
+from geosd.config import load, resolve_study, settings
+from geosd.config.grids import candidates_of_grids
+from geosd.config.rule_settings import sampling_rule_settings
 from geosd.config.run_folders import RunFolders
 
 
 @pytest.fixture(scope="module")
 def study(root):
-    return resolve(load(root / "params.yaml"), "quick_selection")
+    return resolve_study(load(root / "params.yaml"), "quick_selection")
 
 
 def test_every_point_of_every_grid_is_one_method(study):
@@ -30,7 +30,7 @@ def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
         candidate = settings("train", study, "mini-qwen3", name)
         of_variant = {
             **study.training("mini-qwen3", variant),
-            **sampling_settings(study, "mini-qwen3", "student", "teacher"),
+            **sampling_rule_settings(study, "mini-qwen3", "student", "teacher"),
         }
         assert candidate["objective"] == of_variant["objective"]
         changed = {key for key in candidate if candidate[key] != of_variant[key]} - {"optimiser"}
@@ -39,7 +39,7 @@ def test_a_candidate_is_its_variant_with_the_point_laid_over(study):
 
 
 def test_several_axes_make_a_product_and_dots_lead_into_sections():
-    candidates = grid_candidates(
+    candidates = candidates_of_grids(
         {"geosd": {"learning_rate": [1.0, 2.0], "optimiser.kfac.damping": [3.0]}}
     )
     assert candidates == {
@@ -52,7 +52,7 @@ def test_several_axes_make_a_product_and_dots_lead_into_sections():
 
 
 def test_several_grids_of_a_variant_are_swept_separately():
-    candidates = grid_candidates(
+    candidates = candidates_of_grids(
         {"jsd": [{"learning_rate": [1.0, 2.0]}, {"objective.beta": [0.5]}]}
     )
     assert candidates == {
@@ -63,7 +63,7 @@ def test_several_grids_of_a_variant_are_swept_separately():
 
 
 def test_no_selection_shares_a_problem_with_its_study(study, root):
-    quick = resolve(load(root / "params.yaml"), "quick")
+    quick = resolve_study(load(root / "params.yaml"), "quick")
     selection_data, study_data = settings("data", study), settings("data", quick)
     # The same draw, so that the splits are the disjoint ones of one study; at another setting.
     other = ("purpose", "conflict")
@@ -74,8 +74,8 @@ def test_no_selection_shares_a_problem_with_its_study(study, root):
 
 def test_a_selection_by_validation_judges_the_runs_of_the_study_on_problems_of_no_test(root):
     params = load(root / "params.yaml")
-    selection = RunFolders(resolve(params, "miniature_selection"))
-    rates = RunFolders(resolve(params, "miniature_rates"))
+    selection = RunFolders(resolve_study(params, "miniature_selection"))
+    rates = RunFolders(resolve_study(params, "miniature_rates"))
     assert list(selection.study.candidates) == list(rates.study.candidates)
     for model in selection.study.models:
         for name in selection.study.candidates:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from cases import QUICK_ROLLOUT
 
-from geosd.config import ConfigError, load, resolve
-from geosd.config.overlays import inherit, merge
+from geosd.config import ConfigError, load, resolve_study
+from geosd.config.overlays import inherit_overlays, merge_overlay
 
 MODEL = "mini-qwen3"
 LADDER = "    extends: miniature\n    about: GeoSD on five sizes"
 
 
 def whole(**studies):
-    values, parents, problems = inherit({"studies": studies})
+    values, parents, problems = inherit_overlays({"studies": studies})
     assert not problems
     return values["studies"], parents
 
@@ -61,8 +61,8 @@ def test_the_order_of_entries_does_not_matter():
 
 def test_an_objective_of_another_name_replaces_all_hyperparameters():
     below = {"objective": {"name": "geosd", "drift_penalty": 1.0}, "steps": 3}
-    same = merge(below, {"objective": {"name": "geosd", "beta": 0.5}})
-    other = merge(below, {"objective": {"name": "jsd", "beta": 0.5}})
+    same = merge_overlay(below, {"objective": {"name": "geosd", "beta": 0.5}})
+    other = merge_overlay(below, {"objective": {"name": "jsd", "beta": 0.5}})
     assert same["objective"] == {"name": "geosd", "drift_penalty": 1.0, "beta": 0.5}
     assert other == {"objective": {"name": "jsd", "beta": 0.5}, "steps": 3}
 
@@ -119,7 +119,7 @@ def test_a_key_that_is_not_inherited_is_missing_at_the_study_that_lacks_it(edite
 
 
 def test_a_study_beats_its_models_and_a_variant_its_study(edited):
-    study = resolve(
+    study = resolve_study(
         load(
             edited(
                 (
@@ -162,7 +162,7 @@ def test_problems_of_another_source_inherit_no_setting_of_the_search_world(
     other += (
         f"    methods: [pi_0, geosd]\n    outputs: [table_main]\n    data: {{source: {source}}}\n"
     )
-    study = resolve(load(edited((start, other + start))), "other")
+    study = resolve_study(load(edited((start, other + start))), "other")
     assert study.section("data")["conflict"] == conflict
     assert study.section("data")["train"] == 300
 
@@ -204,7 +204,7 @@ def test_the_file_needs_no_merge_keys(root):
 
 
 def test_a_section_that_is_resolved_again_has_nothing_of_what_a_caller_changed(root):
-    study = resolve(load(root / "params.yaml"), "quick")
+    study = resolve_study(load(root / "params.yaml"), "quick")
     steps = study.training("mini-qwen3", "geosd")["steps"]
     study.training("mini-qwen3", "geosd")["steps"] = steps + 1
     assert study.training("mini-qwen3", "geosd")["steps"] == steps

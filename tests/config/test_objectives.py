@@ -100,7 +100,7 @@ def test_a_group_that_cannot_be_trained_on_is_refused(edited, group, trainers, m
 def test_what_each_objective_trains_on_is_read_from_the_syntax():
     from geosd.objectives import objective
 
-    read = {name: type(objective.build(name)).rollouts for name in objective.names()}
+    read = {name: type(objective.build_objective(name)).rollouts for name in objective.names()}
     assert declared_rollouts() == read
     assert {"student", "group", "solution"} == set(read.values())
 
@@ -108,8 +108,8 @@ def test_what_each_objective_trains_on_is_read_from_the_syntax():
 def test_what_an_objective_trains_on_may_be_inherited_and_without_an_annotation(tmp_path):
     (tmp_path / "own.py").write_text(
         'class Base:\n    rollouts: ClassVar[str] = "student"\n\n'
-        '@register("plain")\nclass Plain(Base):\n    rollouts = "group"\n\n'
-        '@register("heir")\nclass Heir(Base):\n    x: float = 1.0\n'
+        '@register_objective("plain")\nclass Plain(Base):\n    rollouts = "group"\n\n'
+        '@register_objective("heir")\nclass Heir(Base):\n    x: float = 1.0\n'
     )
     assert declared_rollouts(tmp_path) == {"heir": "student", "plain": "group"}
 
@@ -120,7 +120,7 @@ def test_what_is_read_from_the_syntax_is_what_python_makes_of_it():
     read = declared_hyperparameters()
     assert tuple(read) == objective.names()
     for name, hyperparameters in read.items():
-        cls = type(objective.build(name))
+        cls = type(objective.build_objective(name))
         hints = typing.get_type_hints(cls, include_extras=True)
         fields = [(field.name, field.default) for field in dataclasses.fields(cls)]
         assert [(parameter.name, parameter.default) for parameter in hyperparameters] == fields
@@ -132,16 +132,15 @@ def test_what_is_read_from_the_syntax_is_what_python_makes_of_it():
 
 def test_a_type_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "extra.py").write_text(
-        "@register('extra')\nclass Extra:\n    weight: Weight = 1.0\n"
+        "@register_objective('extra')\nclass Extra:\n    weight: Weight = 1.0\n"
     )
     with pytest.raises(ValueError, match=r"(?s)'Weight' is not defined; allowed are.*Hint: "):
         declared_hyperparameters(tmp_path)
 
 
 def test_fields_of_a_base_class_are_read_too(tmp_path):
-    text = (
-        "class A:\n    x: int = 1\n\n@register('b-c')\nclass B(A):\n    y: float\n    '''Why.'''\n"
-    )
+    text = "class A:\n    x: int = 1\n\n@register_objective('b-c')\n"
+    text += "class B(A):\n    y: float\n    '''Why.'''\n"
     (tmp_path / "b_c.py").write_text(text)
     (x, y) = declared_hyperparameters(tmp_path)["b-c"]
     assert (x.name, x.default, y.name, y.default, y.meaning) == ("x", 1, "y", MISSING, "Why.")

@@ -15,8 +15,8 @@ import yaml
 from number_ranges import ranges
 
 from geosd.config import ConfigError, load
-from geosd.problems.miniature import is_held_out
-from geosd.problems.search.equations import EVEN, ODD, Question
+from geosd.problems.miniature import is_held_out_of_miniature
+from geosd.problems.search.equations import EVEN, ODD, EquationPair
 from geosd.problems.sources import get_data_source
 from geosd.problems.sources.word_problems import IN_DISTRIBUTION, WHO
 
@@ -285,8 +285,8 @@ def test_the_numbers_of_the_generated_sources_are_those_of_all_their_questions()
     """By going through all parts of a question, where the sources draw."""
     held_out = 0
     for x, a, b, e, f in product(range(16), (*ODD, *EVEN), range(16), ODD, range(16)):
-        question = Question((a, b, (a * x + b) % 16), (e, f, (e * x + f) % 16))
-        held_out += is_held_out(str(question))
+        question = EquationPair((a, b, (a * x + b) % 16), (e, f, (e * x + f) % 16))
+        held_out += is_held_out_of_miniature(str(question))
     # The second equation has one solution, so no question comes twice.
     assert get_data_source("search").most_problems == held_out
     low, high = IN_DISTRIBUTION.numbers

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 
 JOBS = {"pool": None, "train": "geosd", "evaluate": None, "evaluate_pi_0": None, "states": None}
 
@@ -18,7 +18,7 @@ def params(root):
 
 
 def rollout(params, study, model, rule):
-    return settings(rule, resolve(params, study), model, JOBS[rule])["rollout"]
+    return settings(rule, resolve_study(params, study), model, JOBS[rule])["rollout"]
 
 
 @pytest.mark.parametrize("rule", JOBS)
@@ -36,7 +36,7 @@ def test_every_job_of_a_model_is_sampled_alike(params):
 
 
 def test_the_largest_model_is_shared_by_as_many_gpus_as_its_job_asks_for(params):
-    for model in resolve(params, "paper_ladder").models:
+    for model in resolve_study(params, "paper_ladder").models:
         devices = rollout(params, "paper_ladder", model, "pool")["tensor_parallel"]
         needs = params.resources_of(model)
         assert devices == needs.pool.gpus == needs.evaluate.gpus == needs.train.inference_gpus
@@ -46,8 +46,8 @@ def test_what_vllm_alone_reads_changes_no_job_that_transformers_samples(params):
     vllm = params.protocol.rollout.model_copy(update={"memory": 0.5, "precision": "float32"})
     protocol = params.protocol.model_copy(update={"rollout": vllm})
     after = replace(
-        resolve(params, "quick"), params=params.model_copy(update={"protocol": protocol})
+        resolve_study(params, "quick"), params=params.model_copy(update={"protocol": protocol})
     )
     for rule, variant in JOBS.items():
-        before = settings(rule, resolve(params, "quick"), "mini-qwen3", variant)
+        before = settings(rule, resolve_study(params, "quick"), "mini-qwen3", variant)
         assert settings(rule, after, "mini-qwen3", variant) == before

@@ -10,7 +10,7 @@ import pytest
 from cases import QUICK_ROLLOUT
 
 from geosd.claims.published import BASELINES
-from geosd.config import ConfigError, load, resolve, settings
+from geosd.config import ConfigError, load, resolve_study, settings
 from geosd.config.rule_settings import PER_VARIANT, RULES
 from geosd.config.run_folders import RunFolders
 from geosd.reporting.specs import output_specs
@@ -23,7 +23,7 @@ ALL_THINK = THINK.format("true, teacher: true")
 
 @pytest.fixture
 def study(root):
-    return resolve(load(root / "params.yaml"), "quick")
+    return resolve_study(load(root / "params.yaml"), "quick")
 
 
 def every_setting(study) -> dict[tuple[str, str | None], str]:
@@ -35,7 +35,7 @@ def every_setting(study) -> dict[tuple[str, str | None], str]:
 
 
 def changed(study, params) -> set[tuple[str, str | None]]:
-    after = every_setting(resolve(load(params), "quick"))
+    after = every_setting(resolve_study(load(params), "quick"))
     return {job for job, value in every_setting(study).items() if after[job] != value}
 
 
@@ -85,17 +85,17 @@ def test_a_value_changes_the_rules_that_read_it_only(study, edited, old, new, ru
 def test_thinking_is_one_value_in_folders_where_those_that_a_rule_asks_think_alike(study, edited):
     rules = ("pool", "train", "states", "evaluate")
     assert {settings(rule, study, MODEL, "geosd")["thinking"] for rule in rules} == {True}
-    apart = resolve(load(edited((ALL_THINK, THINK.format("false, teacher: true")))), "quick")
+    apart = resolve_study(load(edited((ALL_THINK, THINK.format("false, teacher: true")))), "quick")
     read = [settings(rule, apart, MODEL, "geosd")["thinking"] for rule in rules]
     assert read == [False, *[{"student": False, "teacher": True}] * 2, True]
 
 
 def test_the_date_is_of_every_rule_with_prompts_and_left_out_it_is_as_before(root, edited):
-    before = resolve(load(root / "params.yaml"), "smollm2_rates")
+    before = resolve_study(load(root / "params.yaml"), "smollm2_rates")
     wording = '      wording:\n        instruction: "Write one line that says'
     assert (root / "params.yaml").read_text().count(wording) == 1
     null, given = (
-        resolve(load(edited((wording, f"      date: {value}\n{wording}"))), "smollm2_rates")
+        resolve_study(load(edited((wording, f"      date: {value}\n{wording}"))), "smollm2_rates")
         for value in ("null", "2024-07-26")
     )
     model, prompts = before.models[0], {"pool", "train", "states", "evaluate", "evaluate_pi_0"}
@@ -169,7 +169,7 @@ def test_layers_lie_in_the_order_protocol_study_model_variant(study):
 def test_ood_problems_get_as_many_samples_as_the_others_where_no_coverage_is_set(
     root, study, samples, coverage
 ):
-    evaluation = settings("evaluate", resolve(load(root / "params.yaml"), study), MODEL)
+    evaluation = settings("evaluate", resolve_study(load(root / "params.yaml"), study), MODEL)
     assert (evaluation["samples"], evaluation["coverage"]) == (samples, coverage)
 
 
@@ -178,7 +178,7 @@ def test_studies_that_draw_coverage_to_32_sample_32_for_every_method_they_have(r
     drawing = [name for name, s in params.studies.items() if "figure_consensus" in s.outputs]
     assert drawing == ["miniature", "paper"]
     for name in drawing:
-        study = resolve(params, name)
+        study = resolve_study(params, name)
         assert set(BASELINES) | {"pi_0", "geosd"} <= set(study.methods)
         for model in study.models:
             assert settings("evaluate", study, model)["coverage"] == 32
@@ -207,12 +207,12 @@ def test_reading_the_configuration_imports_no_torch():
 
 
 def test_every_variants_objective_is_registered_and_takes_its_hyperparameters(study):
-    from geosd.objectives.objective import build, names
+    from geosd.objectives.objective import build_objective, names
 
     variants = study.params.variants
     objectives = {n: v.training.objective for n, v in variants.items() if v.training}
     for objective in objectives.values():
-        build(**objective.model_dump(exclude_unset=True))
+        build_objective(**objective.model_dump(exclude_unset=True))
     assert {objective.name for objective in objectives.values()} == set(names())
 
 
@@ -236,13 +236,13 @@ def test_verdicts_are_of_studies_that_say_so_and_of_none_that_extends_them(root)
     assert all(name.split("_")[0] in ("miniature", "paper", "smollm2") for name in judging)
     for name, study in params.studies.items():
         if "claims" in study.outputs:
-            asked = settings("claims", resolve(params, name)).get("verdicts", True)
+            asked = settings("claims", resolve_study(params, name)).get("verdicts", True)
             assert asked == (name in judging) == (name != "quick")
     assert not params.studies["miniature_rates"].verdicts  # it extends one that has verdicts
 
 
 def test_the_least_share_of_solved_problems_is_in_no_result(study, edited):
-    least = resolve(load(edited(("least_share: 0.1 ", "least_share: 0.2 "))), "quick")
+    least = resolve_study(load(edited(("least_share: 0.1 ", "least_share: 0.2 "))), "quick")
     assert least.section("pool", MODEL)["least_share"] == 0.2
     assert settings("pool", least, MODEL) == settings("pool", study, MODEL)
     assert RunFolders(least).rows() == RunFolders(study).rows()

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from geosd.cli import select_rates
-from geosd.cli.select_rates import variants_block
-from geosd.config import ConfigError, load, resolve
+from geosd.cli.select_rates import selected_rates_block
+from geosd.config import ConfigError, load, resolve_study
 from geosd.config.sweeps import swept_values
-from geosd.reporting.method_style import method
+from geosd.reporting.method_style import method_style
 from geosd.scores.rate_selection import best_common_rate
 from geosd.scores.tidy import COLUMNS
 
@@ -90,7 +90,9 @@ def shipped_scores(root: Path, study: str) -> tuple[pd.DataFrame, str]:
 def test_the_rates_of_params_are_those_that_the_shipped_scores_choose(root):
     selection = "miniature_selection"
     table, sha256 = shipped_scores(root, selection)
-    block = variants_block(resolve(load(root / "params.yaml"), selection), table, sha256)
+    block = selected_rates_block(
+        resolve_study(load(root / "params.yaml"), selection), table, sha256
+    )
     _, _, lines = block.partition("    variants:\n")
     text = (root / "params.yaml").read_text()
     assert text.count(lines) == 1, f"params.yaml lacks what is selected:\n{lines}"
@@ -100,8 +102,8 @@ def test_the_one_rate_of_quick_is_the_best_in_the_table_of_its_selection(root):
     """Its scores are not shipped; the page has the table that was made of them."""
     text = (root / PAGE).read_text()
     rows = re.findall(r"^\| (\S+) learning_rate_(\S+) +\| +[*_]*([\d.]+)[*_]* +\|", text, re.M)
-    quick = resolve(load(root / "params.yaml"), "quick")
-    assert {label for label, _, _ in rows} == {method(name).label for name in quick.trained}
+    quick = resolve_study(load(root / "params.yaml"), "quick")
+    assert {label for label, _, _ in rows} == {method_style(name).label for name in quick.trained}
     by_rate: dict[float, list[float]] = {}
     for _, swept, validation in rows:
         by_rate.setdefault(float(swept), []).append(float(validation))
@@ -113,19 +115,19 @@ def test_the_one_rate_of_quick_is_the_best_in_the_table_of_its_selection(root):
 def test_the_one_rate_of_the_miniature_is_the_best_for_all_its_methods(root):
     params = load(root / "params.yaml")
     table, _ = shipped_scores(root, "miniature_selection")
-    swept = swept_values(resolve(params, "miniature_selection"), "learning_rate")
+    swept = swept_values(resolve_study(params, "miniature_selection"), "learning_rate")
     del swept["geosd_plain"]  # GeoSD once more
     one_rate = best_common_rate(table, swept)
     for name in ("miniature", "miniature_transfer_100_one_rate"):
-        study = resolve(params, name)
+        study = resolve_study(params, name)
         assert {rate(study, m, v) for m in study.models for v in study.trained} == {one_rate}
 
 
 def test_the_parts_of_geosd_are_marked_at_its_own_rate(root):
     params = load(root / "params.yaml")
-    of_geosd = rate(resolve(params, "miniature_transfer_100"), MODEL, "geosd")
+    of_geosd = rate(resolve_study(params, "miniature_transfer_100"), MODEL, "geosd")
     for name in ("miniature_parts_100", "miniature_parts_0"):
-        study = resolve(params, name)
+        study = resolve_study(params, name)
         variants = {variant for variant, _ in study.candidates.values()}
         assert len(variants) == 3
         assert {rate(study, MODEL, variant) for variant in variants} == {of_geosd}
@@ -133,17 +135,17 @@ def test_the_parts_of_geosd_are_marked_at_its_own_rate(root):
 
 def test_the_sweep_of_a_rate_leaves_out_candidates_that_differ_in_more(root):
     params = load(root / "params.yaml")
-    paper = swept_values(resolve(params, "paper_selection"), "learning_rate")
+    paper = swept_values(resolve_study(params, "paper_selection"), "learning_rate")
     assert all("damping_0.001" in name for name in paper["geosd"])
     assert (len(paper["geosd"]), len(paper["fwdkl"])) == (3, 5)
     assert not any("clip" in name for name in paper["grpo"])
-    own = resolve(params, "miniature_hyperparameters")
+    own = resolve_study(params, "miniature_hyperparameters")
     assert swept_values(own, "learning_rate") == {}
 
 
 def test_where_models_differ_each_has_its_rate_and_the_study_trains_with_it(root, own):
-    study = resolve(load(root / "params.yaml"), "miniature_selection")
-    block = variants_block(study, scores(study), "f" * 64)
+    study = resolve_study(load(root / "params.yaml"), "miniature_selection")
+    block = selected_rates_block(study, scores(study), "f" * 64)
     lines = block.splitlines()
     assert lines[:4] == [
         "    variants:",
@@ -160,14 +162,14 @@ def test_where_models_differ_each_has_its_rate_and_the_study_trains_with_it(root
         "          mini-olmo3: {learning_rate: 3.0e-5}",
         "          mini-llama: {learning_rate: 1.0e-6}",
     ]
-    taking = resolve(own({"models": list(MODELS), **yaml.safe_load(block)}), "own")
+    taking = resolve_study(own({"models": list(MODELS), **yaml.safe_load(block)}), "own")
     for model in MODELS:
         for variant in ("geosd", "fwdkl"):
             assert rate(taking, model, variant) == CHOSEN.get((model, variant), 1e-6)
 
 
 def test_a_selection_on_one_model_has_one_rate_for_each_method(root, tmp_path, capsys):
-    study = resolve(load(root / "params.yaml"), "quick_selection")
+    study = resolve_study(load(root / "params.yaml"), "quick_selection")
     scores(study).to_csv(tmp_path / "scores.csv", index=False)
     select_rates.main("quick_selection", tmp_path / "scores.csv", root / "params.yaml")
     printed = capsys.readouterr().out
@@ -179,7 +181,9 @@ def test_a_selection_on_one_model_has_one_rate_for_each_method(root, tmp_path, c
 
 def test_a_study_without_a_grid_of_rates_selects_nothing(root, tmp_path, capsys):
     params = root / "params.yaml"
-    scores(resolve(load(params), "quick_selection")).to_csv(tmp_path / "scores.csv", index=False)
+    scores(resolve_study(load(params), "quick_selection")).to_csv(
+        tmp_path / "scores.csv", index=False
+    )
     message = "(?s)quick.grid: no variant has a grid of learning_r.*Hint: "
     with pytest.raises(ConfigError, match=message):
         select_rates.main("quick", tmp_path / "scores.csv", params)
@@ -187,12 +191,12 @@ def test_a_study_without_a_grid_of_rates_selects_nothing(root, tmp_path, capsys)
 
 
 def test_a_method_whose_every_rate_collapses_is_named(root):
-    study = resolve(load(root / "params.yaml"), "miniature_selection")
+    study = resolve_study(load(root / "params.yaml"), "miniature_selection")
     table = scores(study)
     fallen = table["variant"].str.startswith("fwdkl")
     table.loc[fallen & (table["model"] == "mini-llama"), "value"] = 20.0
     with pytest.raises(ConfigError, match="(?s)fwdkl: every rate lies within half a.*\nHint: "):
-        variants_block(study, table, "f" * 64)
+        selected_rates_block(study, table, "f" * 64)
 
 
 BY_MODEL = {"geosd": {"training_by_model": {MODEL: {"learning_rate": 1e-5}}}}
@@ -201,7 +205,7 @@ BY_MODEL = {"geosd": {"training_by_model": {MODEL: {"learning_rate": 1e-5}}}}
 def test_what_differs_on_one_model_is_laid_over_what_differs_on_all(own):
     on_all = {"optimiser": {"kfac": {"damping": 0.1}}}  # and quick's learning rate, 1e-4
     entry = {"training": on_all, "training_by_model": {MODEL: {"learning_rate": 2e-5}}}
-    study = resolve(own({"variants": {"geosd": entry}}), "own")
+    study = resolve_study(own({"variants": {"geosd": entry}}), "own")
     training = study.training(MODEL, "geosd")
     assert (training["learning_rate"], training["optimiser"]["kfac"]["damping"]) == (2e-5, 0.1)
     assert training["optimiser"]["rule"] == "kfac", "the variant's own"
@@ -209,7 +213,7 @@ def test_what_differs_on_one_model_is_laid_over_what_differs_on_all(own):
 
 def test_an_objectives_key_may_differ_on_one_model_too(own):
     drift = {"training_by_model": {MODEL: {"objective": {"drift_penalty": 3.0}}}}
-    study = resolve(own({"variants": {"geosd": drift}}), "own")
+    study = resolve_study(own({"variants": {"geosd": drift}}), "own")
     objective = study.training(MODEL, "geosd")["objective"]
     assert (objective["name"], objective["drift_penalty"]) == ("geosd", 3.0)
 
@@ -248,19 +252,19 @@ def test_a_rate_of_a_study_that_its_variants_hide_is_refused(own):
     with pytest.raises(ConfigError, match=message):
         own(slow)
     free = own(slow | {"variants": None})
-    assert rate(resolve(free, "own"), MODEL, "geosd") == 1e-5
+    assert rate(resolve_study(free, "own"), MODEL, "geosd") == 1e-5
     # A method without an entry reads it.
     more = own(slow | {"methods": ["pi_0", "sft", "geosd"]})
-    assert rate(resolve(more, "own"), MODEL, "sft") == 1e-5
-    assert rate(resolve(more, "own"), MODEL, "geosd") == 1e-4, "quick's entry"
+    assert rate(resolve_study(more, "own"), MODEL, "sft") == 1e-5
+    assert rate(resolve_study(more, "own"), MODEL, "geosd") == 1e-4, "quick's entry"
 
 
 def test_a_study_may_have_entries_where_the_one_that_it_extends_has_a_rate(own):
     parent = {"training": {"learning_rate": 1e-5}, "variants": None}
     methods = {"methods": ["pi_0", "geosd"], "variants": BY_MODEL}
     child = {"extends": "own", **methods}
-    assert rate(resolve(own(parent, child=child), "child"), MODEL, "geosd") == 1e-5
-    assert rate(resolve(own(parent, child=child), "quick"), MODEL, "geosd") == 1e-4
+    assert rate(resolve_study(own(parent, child=child), "child"), MODEL, "geosd") == 1e-5
+    assert rate(resolve_study(own(parent, child=child), "quick"), MODEL, "geosd") == 1e-4
 
 
 def test_a_rate_that_each_models_own_hides_is_refused(own):

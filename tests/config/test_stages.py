@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.cli.plan import model_workload
-from geosd.config import ConfigError, load, resolve, settings
+from geosd.cli.plan import plan_model_workload
+from geosd.config import ConfigError, load, resolve_study, settings
 from geosd.config.kept_weights import kept_for
 from geosd.config.run_folders import RunFolders
 from geosd.costs.assumptions import DEFAULTS
@@ -18,7 +18,7 @@ def params(root):
 
 def test_an_earlier_stage_is_a_part_of_a_later_one_and_trainings_are_those_of_paper(params):
     names = ("paper_lean_3", "paper_lean_6", "paper_lean", "paper")
-    first, second, last, paper = ({*RunFolders(resolve(params, n)).shared()} for n in names)
+    first, second, last, paper = ({*RunFolders(resolve_study(params, n)).shared()} for n in names)
     assert first < second < last
 
     def trainings(folders):
@@ -29,15 +29,15 @@ def test_an_earlier_stage_is_a_part_of_a_later_one_and_trainings_are_those_of_pa
 
 
 def test_responses_are_those_of_the_allocation(params):
-    lean = model_workload(resolve(params, "paper_lean"), "qwen3-8b", DEFAULTS).evaluation
+    lean = plan_model_workload(resolve_study(params, "paper_lean"), "qwen3-8b", DEFAULTS).evaluation
     assert lean.sequences == 500 * 4 + 30 * 22 + 30 * 21 + 40 * 17 + 500 * 4
-    paper = model_workload(resolve(params, "paper"), "qwen3-8b", DEFAULTS).evaluation
+    paper = plan_model_workload(resolve_study(params, "paper"), "qwen3-8b", DEFAULTS).evaluation
     assert paper.sequences == 500 * 16 + 600 * 32
     assert lean.prompts == paper.prompts == 1100
 
 
 def test_weights_of_paper_do_not_wait_for_the_lean_study_nor_the_other_way_round(params):
-    paper, lean = (resolve(params, name) for name in ("paper", "paper_lean"))
+    paper, lean = (resolve_study(params, name) for name in ("paper", "paper_lean"))
     waiting = {name for names in kept_for(paper).values() for name in names}
     assert waiting and not {name for name in waiting if name.startswith("paper_lean")}
     waiting = {name for names in kept_for(lean).values() for name in names}
@@ -45,8 +45,8 @@ def test_weights_of_paper_do_not_wait_for_the_lean_study_nor_the_other_way_round
 
 
 def test_claims_of_a_study_without_stages_have_the_settings_that_they_had(params):
-    assert "stages" not in settings("claims", resolve(params, "paper"))
-    assert settings("claims", resolve(params, "paper_lean_3"))["stages"] == {
+    assert "stages" not in settings("claims", resolve_study(params, "paper"))
+    assert settings("claims", resolve_study(params, "paper_lean_3"))["stages"] == {
         "seeds": [3, 6, 10],
         "families": 3,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.config import ConfigError, load, resolve
+from geosd.config import ConfigError, load, resolve_study
 from geosd.config.run_folders import RunFolders
 
 OWN = "      qwen3-8b: {train: {gpus: 6, inference_gpus: 2}}\n"
@@ -17,14 +17,16 @@ def params(root):
 
 def test_a_study_lays_its_requests_over_those_of_the_model(params):
     common = params.resources_of("qwen3-8b")
-    own = resolve(params, "paper_pilot_80gb").resources_of("qwen3-8b")
+    own = resolve_study(params, "paper_pilot_80gb").resources_of("qwen3-8b")
     assert (own.train.gpus, own.train.inference_gpus, own.train.trainers) == (6, 2, 4)
     assert (own.train.mem_mb, own.pool) == (common.train.mem_mb, common.pool)
-    assert resolve(params, "paper_pilot").resources_of("qwen3-8b") == common
+    assert resolve_study(params, "paper_pilot").resources_of("qwen3-8b") == common
 
 
 def test_another_placement_is_of_the_same_runs(params):
-    folders = [RunFolders(resolve(params, name)) for name in ("paper_pilot", "paper_pilot_80gb")]
+    folders = [
+        RunFolders(resolve_study(params, name)) for name in ("paper_pilot", "paper_pilot_80gb")
+    ]
     shared, other = ({*each.shared()} for each in folders)
     assert shared == other
 

@@ -4,42 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.config import load, resolve
-from geosd.config.job_counts import threads_of
+from geosd.config import load, resolve_study
+from geosd.config.job_counts import threads_by_job_count
 
 SMOLLM2 = "smollm2-135m"
 
 
 @pytest.fixture(scope="module")
 def study(root):
-    return resolve(load(root / "params.yaml"), "smollm2")
+    return resolve_study(load(root / "params.yaml"), "smollm2")
 
 
 def with_seeds(study, *seeds):
     overlay = study.overlay.model_copy(update={"seeds": list(seeds)})
     studies = {**study.params.studies, study.name: overlay}
-    return resolve(study.params.model_copy(update={"studies": studies}), study.name)
+    return resolve_study(study.params.model_copy(update={"studies": studies}), study.name)
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 2), (5, 5), (64, 8), (None, 8)])
 def test_a_training_alone_takes_all_cores_that_it_can_use(study, cores, threads):
-    assert threads_of("train", study, SMOLLM2, cores) == threads
-    assert threads_of("pool", study, SMOLLM2, cores) == threads
+    assert threads_by_job_count("train", study, SMOLLM2, cores) == threads
+    assert threads_by_job_count("pool", study, SMOLLM2, cores) == threads
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (4, 2), (5, 2)])
 def test_two_jobs_take_half_of_the_cores_each(study, cores, threads):
-    assert threads_of("train", with_seeds(study, 0, 1), SMOLLM2, cores) == threads
+    assert threads_by_job_count("train", with_seeds(study, 0, 1), SMOLLM2, cores) == threads
     # The samples of pi_0 and of the student are two jobs of one kind.
-    assert threads_of("evaluate", study, SMOLLM2, cores) == threads
-    assert threads_of("evaluate_pi_0", study, SMOLLM2, cores) == threads
+    assert threads_by_job_count("evaluate", study, SMOLLM2, cores) == threads
+    assert threads_by_job_count("evaluate_pi_0", study, SMOLLM2, cores) == threads
 
 
 def test_three_jobs_on_two_cores_take_one_each(study):
-    assert threads_of("train", with_seeds(study, 0, 1, 2), SMOLLM2, 2) == 1
+    assert threads_by_job_count("train", with_seeds(study, 0, 1, 2), SMOLLM2, 2) == 1
 
 
 @pytest.mark.parametrize("rule", ["pool", "train", "evaluate", "states"])
 def test_small_models_and_those_on_gpus_keep_one_thread(study, rule):
     for name, model in (("quick", "mini-qwen3"), ("paper", "qwen3-8b")):
-        assert threads_of(rule, resolve(study.params, name), model, 64) == 1
+        assert threads_by_job_count(rule, resolve_study(study.params, name), model, 64) == 1

@@ -9,19 +9,21 @@ from dataclasses import replace
 import pytest
 
 from geosd.costs.assumptions import DEFAULTS
-from geosd.costs.memory_and_disk import peak_disk, state_bytes, weights_side_by_side
-from geosd.costs.update_operations import UpdateSize
+from geosd.costs.memory_and_disk import peak_disk, state_bytes, weights_on_disk
+from geosd.costs.update_operations import UpdateOperationsSize
 from geosd.costs.workload import (
-    KfacSettings,
+    KfacWorkload,
     ModelWorkload,
     SamplingWorkload,
-    StoredWeights,
+    StoredWeightsWorkload,
     TrainingWorkload,
 )
 
 N = 8_190_735_360  # counted from the released weights
-OPSD = TrainingWorkload(625, UpdateSize(8, 4096), 4096, True, {"teacher"}, None, True, 1024, 1)
-GEOSD = replace(OPSD, kfac=KfacSettings(16, 1 / 8, "float32"))
+OPSD = TrainingWorkload(
+    625, UpdateOperationsSize(8, 4096), 4096, True, {"teacher"}, None, True, 1024, 1
+)
+GEOSD = replace(OPSD, kfac=KfacWorkload(16, 1 / 8, "float32"))
 WORK = ModelWorkload(
     model="qwen3-8b",
     jobs={"base": 1, "train": 90, "evaluate": 90, "evaluate_pi_0": 10},
@@ -29,7 +31,7 @@ WORK = ModelWorkload(
     pool=SamplingWorkload(0, 1),
     evaluation=SamplingWorkload(1000, 8192),
     trainings={"fwdkl": OPSD},
-    stored=StoredWeights(2, 90, 1),
+    stored=StoredWeightsWorkload(2, 90, 1),
 )
 
 
@@ -70,7 +72,7 @@ def test_no_schedule_holds_more_than_the_bound(files):
             return draw.expovariate(1.0) * (long if kind == "read" else 1)
 
         most = simulated(20, jobs, trainings, files, seconds)
-        assert most <= weights_side_by_side(jobs, trainings, 1, files)
+        assert most <= weights_on_disk(jobs, trainings, 1, files)
 
 
 def test_long_evaluations_hold_exactly_the_bound():
@@ -78,8 +80,8 @@ def test_long_evaluations_hold_exactly_the_bound():
         return 1000.0 if kind == "read" else 1.0
 
     # Five jobs, two of them trainings: three files are read while two runs are trained.
-    assert simulated(20, 5, 2, 1, seconds) == 5 == weights_side_by_side(5, 2, 1, 1)
-    assert simulated(20, 5, 2, 3, seconds) == 9 == weights_side_by_side(5, 2, 1, 3)
+    assert simulated(20, 5, 2, 1, seconds) == 5 == weights_on_disk(5, 2, 1, 1)
+    assert simulated(20, 5, 2, 3, seconds) == 9 == weights_on_disk(5, 2, 1, 3)
 
 
 def test_a_training_keeps_two_states_of_fourteen_bytes_a_parameter():
@@ -103,11 +105,13 @@ def test_the_parts_of_a_peak_by_hand():
 
 
 def test_an_alignment_holds_all_files_of_a_run_and_no_more_are_held_than_there_are():
-    aligned = replace(WORK, jobs=WORK.jobs | {"alignment": 5}, stored=StoredWeights(2, 450, 5, 7))
+    aligned = replace(
+        WORK, jobs=WORK.jobs | {"alignment": 5}, stored=StoredWeightsWorkload(2, 450, 5, 7)
+    )
     parts = {part.name: part.bytes for part in peak_disk([aligned], "samples", 10, 2, DEFAULTS)}
     assert parts["weights"] == 10 * 5 * 2 * N
     assert parts["weights for other studies"] == 7 * 2 * N
-    small = replace(WORK, stored=StoredWeights(2, 3, 1))
+    small = replace(WORK, stored=StoredWeightsWorkload(2, 3, 1))
     parts = {p.name: p.bytes for p in peak_disk([small], "samples", 10, 2, DEFAULTS)}
     assert parts["weights"] == 6 * N
     one = replace(small, jobs=WORK.jobs | {"train": 1})

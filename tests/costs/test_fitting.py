@@ -7,27 +7,32 @@ from dataclasses import replace
 import pytest
 
 from geosd.costs.assumptions import DEFAULTS, GPUS, Assumptions
-from geosd.costs.fitting import EngineShare, gpu_needs, parts_too_large, smallest_gpu
-from geosd.costs.update_operations import UpdateSize
+from geosd.costs.fitting import (
+    FittingEngineShare,
+    fitting_gpus,
+    parts_not_fitting,
+    smallest_fitting_gpu,
+)
+from geosd.costs.update_operations import UpdateOperationsSize
 from geosd.costs.workload import (
-    GpuRequest,
-    KfacSettings,
+    KfacWorkload,
     ModelWorkload,
     SamplingWorkload,
-    StoredWeights,
+    StoredWeightsWorkload,
     TrainingWorkload,
+    WorkloadGpus,
 )
-from geosd.reporting.plan_tables import fitting_table
+from geosd.reporting.plan_tables import plan_fitting_table
 
 N = 8_190_735_360  # of Qwen3-8B, counted from the released weights
 CACHE = 36 * 2 * 8 * 128 * 2  # bytes a token: 36 layers, 8 heads of 128 for keys and for values
 GEOSD = TrainingWorkload(
     625,
-    UpdateSize(8, 4096),
+    UpdateOperationsSize(8, 4096),
     4096,
     True,
     {"teacher", "anchor"},
-    KfacSettings(16, 1 / 8, "float32"),
+    KfacWorkload(16, 1 / 8, "float32"),
     True,
     1024,
     1,
@@ -35,20 +40,22 @@ GEOSD = TrainingWorkload(
 
 
 def work(gpus, inference, **jobs):
-    requests = dict.fromkeys(("pool", "evaluate", "evaluate_pi_0", "states"), GpuRequest(1))
+    requests = dict.fromkeys(("pool", "evaluate", "evaluate_pi_0", "states"), WorkloadGpus(1))
     return ModelWorkload(
         "qwen3-8b",
         {"pool": 1, "train": 1, "evaluate": 1, **jobs},
-        {"train": GpuRequest(gpus, inference), **requests},
+        {"train": WorkloadGpus(gpus, inference), **requests},
         SamplingWorkload(100, 4096),
         SamplingWorkload(100, 8192),
         {"geosd": GEOSD},
-        StoredWeights(2, 1, 1),
+        StoredWeightsWorkload(2, 1, 1),
     )
 
 
 def needs(gpus, inference, memory=0.6, devices=1, **jobs):
-    found = gpu_needs(work(gpus, inference, **jobs), EngineShare(memory, devices), DEFAULTS)
+    found = fitting_gpus(
+        work(gpus, inference, **jobs), FittingEngineShare(memory, devices), DEFAULTS
+    )
     return {need.part: need for need in found}
 
 
@@ -82,13 +89,13 @@ def test_trainers_with_sixteen_bytes_a_parameter_shared_by_four_fit_80_gb_and_by
 
 
 def test_a_job_without_gpus_needs_none():
-    cpu = replace(work(0, 0), gpu_requests=dict.fromkeys(work(0, 0).gpu_requests, GpuRequest(0)))
-    assert gpu_needs(cpu, EngineShare(0.6, 1), DEFAULTS) == []
+    cpu = replace(work(0, 0), gpu_requests=dict.fromkeys(work(0, 0).gpu_requests, WorkloadGpus(0)))
+    assert fitting_gpus(cpu, FittingEngineShare(0.6, 1), DEFAULTS) == []
 
 
 def test_the_smallest_gpu_is_that_of_least_memory():
-    assert smallest_gpu(20e9) == "a10" and smallest_gpu(25e9) == "4090"
-    assert smallest_gpu(82e9) == "h100" and smallest_gpu(1e12) is None
+    assert smallest_fitting_gpu(20e9) == "a10" and smallest_fitting_gpu(25e9) == "4090"
+    assert smallest_fitting_gpu(82e9) == "h100" and smallest_fitting_gpu(1e12) is None
 
 
 def test_gpus_have_the_memory_of_their_names():
@@ -102,13 +109,13 @@ def test_gpus_have_the_memory_of_their_names():
 
 
 def test_the_table_says_which_part_is_too_large_and_for_which_model():
-    share = EngineShare(0.6, 1)
+    share = FittingEngineShare(0.6, 1)
     assumed = Assumptions(gpu="h100")
     found = {
-        "a": gpu_needs(work(3, 1), share, assumed),
-        "b": gpu_needs(work(6, 2), share, assumed),
+        "a": fitting_gpus(work(3, 1), share, assumed),
+        "b": fitting_gpus(work(6, 2), share, assumed),
     }
-    lines = fitting_table(found, assumed).splitlines()
+    lines = plan_fitting_table(found, assumed).splitlines()
     assert "h100 has 86" in lines[0]
     rows = {cells[0]: cells[2:] for cells in (line.strip("| ").split(" | ") for line in lines[2:6])}
     rows = {name.strip(): [cell.strip() for cell in cells] for name, cells in rows.items()}
@@ -116,4 +123,4 @@ def test_the_table_says_which_part_is_too_large_and_for_which_model():
     assert rows["worker"] == ["TOO SMALL/fits", "h200/h100"]
     assert rows["pool, evaluate"] == ["fits", "a10"]
     assert "Hint: not every job fits a GPU of 86 GB; docs/gpu.md" in lines[-2]
-    assert {model for model, _ in parts_too_large(found, assumed)} == {"a"}
+    assert {model for model, _ in parts_not_fitting(found, assumed)} == {"a"}

@@ -10,31 +10,40 @@ from statistics import fmean
 
 import pytest
 
-from geosd.costs.schedule import Task, duration, most_in_use, start_times
+from geosd.costs.schedule import (
+    ScheduledTask,
+    most_scheduled,
+    schedule_duration,
+    scheduled_start_times,
+)
 
 
 def takes(tasks, **bounds):
-    return duration(tasks, start_times(tasks, bounds))
+    return schedule_duration(tasks, scheduled_start_times(tasks, bounds))
 
 
 @pytest.mark.parametrize(("jobs", "machines"), [(10, 3), (9, 3), (1, 4), (7, 1)])
 def test_equal_jobs_on_m_machines_take_as_many_rounds(jobs, machines):
-    tasks = [Task(5.0, uses={"jobs": 1})] * jobs
+    tasks = [ScheduledTask(5.0, uses={"jobs": 1})] * jobs
     assert takes(tasks, jobs=machines) == 5.0 * -(-jobs // machines)
-    assert most_in_use(tasks, start_times(tasks, {"jobs": machines}), "jobs") == min(jobs, machines)
+    assert most_scheduled(tasks, scheduled_start_times(tasks, {"jobs": machines}), "jobs") == min(
+        jobs, machines
+    )
     assert takes(tasks) == 5.0
 
 
 def test_a_chain_takes_the_sum_whatever_the_bounds():
-    chain = [Task(float(i + 1), needs=[i - 1] if i else [], uses={"jobs": 1}) for i in range(6)]
+    chain = [
+        ScheduledTask(float(i + 1), needs=[i - 1] if i else [], uses={"jobs": 1}) for i in range(6)
+    ]
     assert takes(chain, jobs=1) == takes(chain, jobs=9) == takes(chain) == 21.0
-    assert start_times(chain, {"jobs": 9}) == [0.0, 1.0, 3.0, 6.0, 10.0, 15.0]
+    assert scheduled_start_times(chain, {"jobs": 9}) == [0.0, 1.0, 3.0, 6.0, 10.0, 15.0]
 
 
 def test_the_scarcer_of_two_resources_decides():
     # Six trainings of 4 s, each followed by an evaluation of 3 s; two places, one for a training.
-    trainings = [Task(4.0, uses={"jobs": 1, "trainings": 1})] * 6
-    evaluations = [Task(3.0, [i], {"jobs": 1}, priority=2) for i in range(6)]
+    trainings = [ScheduledTask(4.0, uses={"jobs": 1, "trainings": 1})] * 6
+    evaluations = [ScheduledTask(3.0, [i], {"jobs": 1}, priority=2) for i in range(6)]
     both = [*trainings, *evaluations]
     assert takes(both, jobs=2, trainings=1) == 6 * 4 + 3
     assert takes(both, jobs=1, trainings=1) == 6 * 7
@@ -45,10 +54,12 @@ def test_the_scarcer_of_two_resources_decides():
 
 
 def test_what_has_priority_starts_first_and_a_free_place_is_not_left_empty():
-    tasks = [Task(1.0, uses={"jobs": 1}, priority=p) for p in (0, 2, 1)]
-    assert start_times(tasks, {"jobs": 1}) == [2.0, 0.0, 1.0]
-    large = [Task(9.0, uses={"gpus": 1}), Task(1.0, uses={"gpus": 2}, priority=1)]
-    assert start_times([large[0], large[1], Task(1.0, uses={"gpus": 1})], {"gpus": 2}) == [1, 0, 1]
+    tasks = [ScheduledTask(1.0, uses={"jobs": 1}, priority=p) for p in (0, 2, 1)]
+    assert scheduled_start_times(tasks, {"jobs": 1}) == [2.0, 0.0, 1.0]
+    large = [ScheduledTask(9.0, uses={"gpus": 1}), ScheduledTask(1.0, uses={"gpus": 2}, priority=1)]
+    assert scheduled_start_times(
+        [large[0], large[1], ScheduledTask(1.0, uses={"gpus": 1})], {"gpus": 2}
+    ) == [1, 0, 1]
 
 
 def test_no_list_schedule_is_twice_as_long_as_the_best_bound():
@@ -58,7 +69,7 @@ def test_no_list_schedule_is_twice_as_long_as_the_best_bound():
         m, tasks, chain = draw.randint(1, 5), [], []
         for i in range(30):
             needs = draw.sample(range(i), min(i, draw.randint(0, 2)))
-            tasks.append(Task(draw.expovariate(1), needs, {"jobs": 1}, draw.randint(0, 2)))
+            tasks.append(ScheduledTask(draw.expovariate(1), needs, {"jobs": 1}, draw.randint(0, 2)))
             chain.append(tasks[i].seconds + max((chain[n] for n in needs), default=0.0))
         total = sum(task.seconds for task in tasks)
         took = takes(tasks, jobs=m)
@@ -69,19 +80,21 @@ def test_no_list_schedule_is_twice_as_long_as_the_best_bound():
 
 def test_jobs_that_cannot_start_are_refused():
     with pytest.raises(ValueError, match="4 gpus, of which 2 .*\nHint: --gpus 4"):
-        start_times([Task(1.0, uses={"gpus": 4})], {"gpus": 2})
+        scheduled_start_times([ScheduledTask(1.0, uses={"gpus": 4})], {"gpus": 2})
     with pytest.raises(ValueError, match="waits for itself"):
-        start_times([Task(1.0, [1]), Task(1.0, [0])], {})
+        scheduled_start_times([ScheduledTask(1.0, [1]), ScheduledTask(1.0, [0])], {})
 
 
 def test_a_study_that_was_run_took_as_long_as_its_schedule():
     """Study miniature_transfer_0_one_rate: 104 jobs by Snakemake on two cores, 23 minutes."""
     file = Path(__file__).with_name("measured_schedule.json")
     rows = json.loads(file.read_text())["rule, start and end in seconds, priority, needs"]
-    tasks = [Task(end - at, needs, {"cores": 1}, first) for _, at, end, first, needs in rows]
-    starts = start_times(tasks, {"cores": 2})
+    tasks = [
+        ScheduledTask(end - at, needs, {"cores": 1}, first) for _, at, end, first, needs in rows
+    ]
+    starts = scheduled_start_times(tasks, {"cores": 2})
     measured = max(row[2] for row in rows)
-    assert duration(tasks, starts) == pytest.approx(measured, rel=0.01)
+    assert schedule_duration(tasks, starts) == pytest.approx(measured, rel=0.01)
     assert measured > 0.99 * sum(task.seconds for task in tasks) / 2  # both cores had work
     when = defaultdict(lambda: ([], []))
     for (rule, at, *_), start in zip(rows, starts, strict=True):

@@ -11,31 +11,33 @@ from geosd.costs.assumptions import DEFAULTS, Assumptions
 from geosd.costs.gpu_memory import inference_gpu_memory, training_gpu_memory
 from geosd.costs.hours import (
     decoding_seconds,
+    hours_rows,
     job_hours,
     likely_hours,
-    plan_rows,
     step_seconds,
-    training_update_units,
-    weight_sync,
+    update_hours_units,
+    weight_sync_hours,
 )
-from geosd.costs.memory_and_disk import kv_bytes
-from geosd.costs.update_operations import UpdateSize
+from geosd.costs.memory_and_disk import memory_of_kv_token
+from geosd.costs.update_operations import UpdateOperationsSize
 from geosd.costs.workload import (
-    GpuRequest,
-    KfacSettings,
+    KfacWorkload,
     ModelWorkload,
     SamplingWorkload,
-    StoredWeights,
+    StoredWeightsWorkload,
     TrainingWorkload,
+    WorkloadGpus,
 )
 from geosd.models.architectures import architecture
-from geosd.reporting.plan_tables import sync_words
+from geosd.reporting.plan_tables import plan_sync_words
 
 M8B = architecture("qwen3-8b")
 N = 8_190_735_360  # counted from the released weights
-OPSD = TrainingWorkload(625, UpdateSize(8, 4096), 4096, True, {"teacher"}, None, True, 1024, 1)
-GEOSD = replace(OPSD, needs={"teacher", "anchor"}, kfac=KfacSettings(16, 1 / 8, "float32"))
-THREE = GpuRequest(3, 1)  # two train, one generates
+OPSD = TrainingWorkload(
+    625, UpdateOperationsSize(8, 4096), 4096, True, {"teacher"}, None, True, 1024, 1
+)
+GEOSD = replace(OPSD, needs={"teacher", "anchor"}, kfac=KfacWorkload(16, 1 / 8, "float32"))
+THREE = WorkloadGpus(3, 1)  # two train, one generates
 
 
 def part(parts, name):
@@ -48,7 +50,7 @@ def part(parts, name):
 
 def test_sixteen_bytes_a_parameter_are_shared_out_among_the_training_gpus():
     for n in (1, 2, 6):
-        parts = training_gpu_memory(M8B, GEOSD, GpuRequest(n + 1, 1), DEFAULTS)
+        parts = training_gpu_memory(M8B, GEOSD, WorkloadGpus(n + 1, 1), DEFAULTS)
         names = ("master weights", "gradients", "first moments", "second moments")
         assert sum(part(parts, name) for name in names) == pytest.approx(16 * N / n)
 
@@ -70,14 +72,14 @@ def test_muon_costs_five_newton_schulz_iterations_of_every_projection():
         return 2 * m * m * n + 2 * m**3 + 2 * m * m * n
 
     layer = 2 * iteration(d, d) + 2 * iteration(kv, d) + 3 * iteration(d, ffn)
-    units = training_update_units(M8B, replace(OPSD, muon=True))
+    units = update_hours_units(M8B, replace(OPSD, muon=True))
     assert units.muon == pytest.approx(36 * 5 * layer / (N * 8 * 4096))
-    assert units.total == pytest.approx(training_update_units(M8B, OPSD).total + units.muon)
+    assert units.total == pytest.approx(update_hours_units(M8B, OPSD).total + units.muon)
 
 
 def test_a_purified_teacher_is_two_passes_and_two_models_logits_more():
     purified = replace(OPSD, purified=True)
-    more = training_update_units(M8B, purified).total - training_update_units(M8B, OPSD).total
+    more = update_hours_units(M8B, purified).total - update_hours_units(M8B, OPSD).total
     assert more == pytest.approx(2 * (1 + 1.5))  # pi_0's prompt, and one as long as the teacher's
     plain, with_two = (
         part(training_gpu_memory(M8B, each, THREE, DEFAULTS), "logits") for each in (OPSD, purified)
@@ -120,15 +122,17 @@ def test_logits_and_block_inputs_follow_from_their_sizes():
 
 
 def test_without_inference_gpus_the_training_gpus_hold_both():
-    together = training_gpu_memory(M8B, GEOSD, GpuRequest(2), DEFAULTS)
+    together = training_gpu_memory(M8B, GEOSD, WorkloadGpus(2), DEFAULTS)
     apart = training_gpu_memory(M8B, GEOSD, THREE, DEFAULTS)
     extra = sum(p.bytes for p in together) - sum(p.bytes for p in apart)
-    assert extra == sum(p.bytes for p in inference_gpu_memory(M8B, GEOSD, GpuRequest(2), DEFAULTS))
+    assert extra == sum(
+        p.bytes for p in inference_gpu_memory(M8B, GEOSD, WorkloadGpus(2), DEFAULTS)
+    )
 
 
 def test_8b_with_its_state_of_131_gb_fits_on_two_gpus_and_not_on_one():
     for trainers, fits in ((1, False), (2, True)):
-        parts = training_gpu_memory(M8B, GEOSD, GpuRequest(trainers + 1, 1), DEFAULTS)
+        parts = training_gpu_memory(M8B, GEOSD, WorkloadGpus(trainers + 1, 1), DEFAULTS)
         assert (sum(p.bytes for p in parts) <= DEFAULTS.usable_bytes) == fits
 
 
@@ -147,7 +151,7 @@ def test_weights_that_leave_no_room_are_refused_with_a_hint():
 
 def decoded_at_bandwidth(sequences, concurrent, tokens, a):
     """Seconds by hand: each token of the concurrent responses reads weights and their caches."""
-    moved = 2 * N + concurrent * (a.prompt + tokens / 2) * kv_bytes(M8B)
+    moved = 2 * N + concurrent * (a.prompt + tokens / 2) * memory_of_kv_token(M8B)
     return sequences / concurrent * tokens * moved / (0.7 * 4.8e12)
 
 
@@ -159,7 +163,7 @@ def test_decoding_one_response_reads_all_weights_once_a_token():
 
 def test_many_responses_are_decoded_side_by_side_as_far_as_their_caches_fit():
     a, many = Assumptions(prompt=100, concurrent=10_000), SamplingWorkload(10_000, 4096)
-    fit = int((0.9 * 143_771 * 2**20 - 2 * N) // ((100 + 2048) * kv_bytes(M8B)))
+    fit = int((0.9 * 143_771 * 2**20 - 2 * N) // ((100 + 2048) * memory_of_kv_token(M8B)))
     as_fit = decoding_seconds(M8B, many, 1, a)
     assert as_fit == pytest.approx(decoded_at_bandwidth(10_000, fit, 4096, a))
     eight = decoding_seconds(M8B, many, 1, replace(a, concurrent=8))
@@ -180,11 +184,11 @@ def test_short_contexts_of_many_responses_wait_for_operations():
 
 def test_units_of_an_update_are_the_papers():
     printed = published()["flops"]["rows"]
-    assert training_update_units(M8B, OPSD).total == printed["opsd"]["total"]
-    geosd = training_update_units(M8B, GEOSD)
+    assert update_hours_units(M8B, OPSD).total == printed["opsd"]["total"]
+    geosd = update_hours_units(M8B, GEOSD)
     assert geosd.total - geosd.kfac == printed["geosd"]["total"] - printed["geosd"]["kfac"]
     sft = replace(OPSD, generates=False, needs=frozenset())
-    assert training_update_units(M8B, sft).total == printed["opsd"]["student"]
+    assert update_hours_units(M8B, sft).total == printed["opsd"]["student"]
 
 
 def test_an_update_takes_its_operations_at_the_share_that_is_granted():
@@ -197,7 +201,7 @@ def test_an_update_takes_its_operations_at_the_share_that_is_granted():
 
 def test_the_anchors_pass_costs_time_only_where_no_other_gpu_does_it():
     _, apart = step_seconds(M8B, replace(GEOSD, kfac=None), THREE, DEFAULTS)
-    _, together = step_seconds(M8B, replace(GEOSD, kfac=None), GpuRequest(2), DEFAULTS)
+    _, together = step_seconds(M8B, replace(GEOSD, kfac=None), WorkloadGpus(2), DEFAULTS)
     assert together / apart == pytest.approx((8 + 3 + 2) / (8 + 3))
 
 
@@ -225,11 +229,15 @@ NINE = {
 SWEEP = ModelWorkload(
     model="qwen3-8b",
     jobs={"pool": 1, "train": 9, "evaluate": 9},
-    gpu_requests={"pool": GpuRequest(1), "train": GpuRequest(3, 1), "evaluate": GpuRequest(1)},
+    gpu_requests={
+        "pool": WorkloadGpus(1),
+        "train": WorkloadGpus(3, 1),
+        "evaluate": WorkloadGpus(1),
+    },
     pool=SamplingWorkload(32 * 1000, 4096),
     evaluation=SamplingWorkload(16 * 1100, 8192),
     trainings=NINE,
-    stored=StoredWeights(2, 9, 1),
+    stored=StoredWeightsWorkload(2, 9, 1),
 )
 
 
@@ -242,8 +250,8 @@ def test_hours_of_trainings_are_the_mean_over_the_methods():
 
 
 def test_rules_without_a_gpu_are_counted_and_nothing_is_reckoned():
-    work = replace(SWEEP, jobs={"base": 1}, gpu_requests={"base": GpuRequest(0)})
-    (line,) = plan_rows(work, work.jobs, {"base": [0.5]}, DEFAULTS)
+    work = replace(SWEEP, jobs={"base": 1}, gpu_requests={"base": WorkloadGpus(0)})
+    (line,) = hours_rows(work, work.jobs, {"base": [0.5]}, DEFAULTS)
     assert (line.jobs, line.reckoned, line.measured, line.off) == (1, None, 0.5, None)
 
 
@@ -251,8 +259,8 @@ def test_what_jobs_took_stands_for_those_to_come_of_the_model_and_corrects_the_o
     other = replace(SWEEP, model="ds-r1-llama-8b")
     reckoned = job_hours(SWEEP, "evaluate", DEFAULTS)
     took = [2 * reckoned, 4 * reckoned]
-    rows = plan_rows(SWEEP, SWEEP.jobs, {"evaluate": took}, DEFAULTS)
-    rows += plan_rows(other, other.jobs, {}, DEFAULTS)
+    rows = hours_rows(SWEEP, SWEEP.jobs, {"evaluate": took}, DEFAULTS)
+    rows += hours_rows(other, other.jobs, {}, DEFAULTS)
     likely = dict(zip([(row.model, row.rule) for row in rows], likely_hours(rows), strict=True))
     measured_row = next(row for row in rows if row.rule == "evaluate")
     assert (measured_row.done, measured_row.off) == (2, pytest.approx(3))
@@ -272,8 +280,8 @@ def test_a_sync_moves_two_bytes_a_parameter_over_the_link_and_six_times_over_the
     nbytes = 2 * M8B.parameters
     assert nbytes == pytest.approx(16.4e9, rel=0.01)
     card = 6 * nbytes / (0.7 * 4.8e12)
-    assert weight_sync(M8B, THREE, DEFAULTS) == pytest.approx((nbytes, nbytes / 50e9 + card))
-    assert weight_sync(M8B, GpuRequest(1), DEFAULTS) == pytest.approx((nbytes, card))
-    said = sync_words({"qwen3-8b": weight_sync(M8B, THREE, DEFAULTS)})
+    assert weight_sync_hours(M8B, THREE, DEFAULTS) == pytest.approx((nbytes, nbytes / 50e9 + card))
+    assert weight_sync_hours(M8B, WorkloadGpus(1), DEFAULTS) == pytest.approx((nbytes, card))
+    said = plan_sync_words({"qwen3-8b": weight_sync_hours(M8B, THREE, DEFAULTS)})
     assert said.replace("\n", " ").endswith("of a training: qwen3-8b 16.4 GB, .4 s.")
-    assert sync_words({}) == ""
+    assert plan_sync_words({}) == ""

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from geosd.claims.published import published
-from geosd.costs.memory_and_disk import GB, logits_bytes, rounded_memory, training_memory
+from geosd.costs.memory_and_disk import GB, memory_of_logits, rounded_memory, total_training_memory
 from geosd.costs.update_operations import (
-    UpdateSize,
+    UpdateOperationsSize,
     forward_units,
     kfac_units,
-    response_tokens_for,
+    tokens_for_update_operations,
     units_by_rule,
     units_counted,
 )
@@ -19,11 +19,11 @@ from geosd.models.architectures import architecture
 
 LADDER = published()["kfac_memory"]["rows"]
 M8B = architecture("qwen3-8b")
-CAP = UpdateSize(8, 4096)
+CAP = UpdateOperationsSize(8, 4096)
 
 
 def row(model, **options):
-    return training_memory(
+    return total_training_memory(
         architecture(model), LADDER[model]["blocks"], LADDER[model]["storage"], **options
     )
 
@@ -109,7 +109,7 @@ def test_rounding_the_terms_first_reproduces_every_printed_digit(model):
 
 def test_the_table_at_8b_follows_from_sixteen_bytes_a_parameter():
     printed = published()["memory_methods"]["rows"]["geosd"]
-    memory = training_memory(M8B, 16, "float32")
+    memory = total_training_memory(M8B, 16, "float32")
     assert memory.base == 16 * M8B.parameters
     assert round(memory.base / GB) == printed["base"]
     assert round(memory.kfac / GB, 1) == printed["kfac"]
@@ -126,8 +126,8 @@ def test_sharing_inputs_saves_a_part_of_the_factors_only():
 
 
 def test_truncated_logits_of_the_union_stay_below_a_gigabyte():
-    assert logits_bytes(CAP, 1024) == 8 * 4096 * 1024 * 6
-    assert logits_bytes(CAP, 3 * 1024) < GB
+    assert memory_of_logits(CAP, 1024) == 8 * 4096 * 1024 * 6
+    assert memory_of_logits(CAP, 3 * 1024) < GB
 
 
 # --- operations -----------------------------------------------------------------------------------
@@ -178,10 +178,10 @@ def test_the_papers_0_4_does_not_follow_from_its_own_settings():
 
 
 def test_short_responses_would_give_the_papers_0_4_too():
-    tokens = response_tokens_for(M8B, CAP, 0.4, 16, 1 / 8)
-    assert kfac_units(M8B, UpdateSize(8, round(tokens)), 16, 1 / 8).total == pytest.approx(
-        0.4, rel=1e-3
-    )
+    tokens = tokens_for_update_operations(M8B, CAP, 0.4, 16, 1 / 8)
+    assert kfac_units(
+        M8B, UpdateOperationsSize(8, round(tokens)), 16, 1 / 8
+    ).total == pytest.approx(0.4, rel=1e-3)
     assert tokens < 4096 / 4
 
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from geosd.cli.plan import _of_design, model_workload
-from geosd.config import load, resolve
+from geosd.cli.plan import _of_design, plan_model_workload
+from geosd.config import load, resolve_study
 from geosd.costs.assumptions import DEFAULTS
 
 
@@ -36,8 +36,8 @@ def cells(line):
 
 
 def test_hours_seeds_and_power_are_those_of_the_plan(root, page):
-    study = resolve(load(root / "params.yaml"), "paper_lean")
-    works = {model: model_workload(study, model, DEFAULTS) for model in study.models}
+    study = resolve_study(load(root / "params.yaml"), "paper_lean")
+    works = {model: plan_model_workload(study, model, DEFAULTS) for model in study.models}
     printed = _of_design(study, works, DEFAULTS)
     assert max(map(len, printed.splitlines())) <= 80
     rows = {row[0]: row[1:] for row in map(cells, printed.splitlines()[2:4])}
@@ -55,11 +55,11 @@ def test_hours_seeds_and_power_are_those_of_the_plan(root, page):
 
 def test_samples_and_responses_are_those_of_the_studies(root, page):
     for name, kept in (("paper", 32), ("paper_lean", 22)):
-        study = resolve(load(root / "params.yaml"), name)
+        study = resolve_study(load(root / "params.yaml"), name)
         evaluation = study.section("evaluation")
         drawn = dict.fromkeys(("aime24", "aime25", "amc23", "math500"), kept)
         drawn |= {"id": evaluation["samples"]} | (evaluation.get("allocation") or {})
-        responses = model_workload(study, study.models[0], DEFAULTS).evaluation.sequences
+        responses = plan_model_workload(study, study.models[0], DEFAULTS).evaluation.sequences
         expected = [*(str(drawn[each]) for each in ("aime24", "aime25", "amc23", "math500", "id"))]
         lines = re.findall(rf"^\| `{name}` \| (.*) \|$", page, re.M)
         assert [*expected, f"{responses:,}"] in [cells(line) for line in lines]
@@ -67,7 +67,7 @@ def test_samples_and_responses_are_those_of_the_studies(root, page):
 
 def test_the_allocation_is_neymans_and_its_errors_are_those_of_the_page(root, page, design, share):
     table, added = design.allocation_table(share)
-    study = resolve(load(root / "params.yaml"), "paper_lean")
+    study = resolve_study(load(root / "params.yaml"), "paper_lean")
     allocation = study.section("evaluation")["allocation"]
     rows = table.set_index("benchmark")
     assert {name: rows.loc[name, "samples, lean"] for name in allocation} == allocation

@@ -12,7 +12,7 @@ import pytest
 import torch
 from cases import decoder
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.shipping import read_shipped
 from geosd.reporting.specs import output_specs
@@ -45,7 +45,7 @@ def test_each_figure_and_table_of_the_paper_has_a_row_with_what_is_shipped(root,
         assert file == f"figures/{study}/{Path(file).name}" and (root / file).stem == name
         assert name in read_shipped(root / "figures" / study).outputs and (root / file).exists()
         known = of in ("arithmetic", "settings")
-        assert known or name in resolve(params, of.strip("`")).outputs
+        assert known or name in resolve_study(params, of.strip("`")).outputs
     labels = re.findall(r"^ *\\label\{(fig|tab):(\w+)\}", tex, re.M)
     kinds = {"fig": "Figure", "tab": "Table"}
     assert {f"{kinds[kind]} {name}" for kind, name in labels} == {label for label, *_ in rows}

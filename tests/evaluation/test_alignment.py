@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from geosd.evaluation.alignment import RANKS, ProbeRollout, mass_on_ranks
+from geosd.evaluation.alignment import RANKS, AlignmentRollout, alignment_mass
 
 PAD, HINT, A, B, V = 0, 1, 2, 3, 10
 
@@ -38,14 +38,14 @@ def ranks_of(row):
 
 UNHINTED, HINTED = table(0), table(1)
 # Position 0 is predicted by the prompt's last token A, position 1 by the response's first, B, ...
-LONG = ProbeRollout(
+LONG = AlignmentRollout(
     "p0", (A,), (HINT, A), (B, A, B), (0, 1), (ranks_of(HINTED[A]), ranks_of(HINTED[B]))
 )
-SHORT = ProbeRollout("p1", (B,), (HINT, HINT, B), (A,), (0,), (ranks_of(HINTED[B]),))
+SHORT = AlignmentRollout("p1", (B,), (HINT, HINT, B), (A,), (0,), (ranks_of(HINTED[B]),))
 
 
 def mass(model, rollouts=(LONG, SHORT), rows=8, chunk=4096):
-    return mass_on_ranks(model, rollouts, PAD, rows, chunk)
+    return alignment_mass(model, rollouts, PAD, rows, chunk)
 
 
 def test_mass_is_the_students_on_the_teachers_tokens_averaged_over_positions():
@@ -79,6 +79,6 @@ def test_how_much_is_held_at_once_changes_nothing(rows, chunk):
 
 
 def test_rollouts_without_a_selected_position_are_refused():
-    bare = ProbeRollout("p", (A,), (HINT, A), (B,), (), ())
+    bare = AlignmentRollout("p", (A,), (HINT, A), (B,), (), ())
     with pytest.raises(ValueError, match="(?s)none of the 1 rollouts.*Hint:"):
         mass(Bigram(UNHINTED, HINTED), [bare])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k
 from geosd.scores.consensus import consensus, majority_accuracy
 from geosd.scores.samples_by_problem import count_correct
@@ -19,14 +19,14 @@ FILE = SHARED / "samples" / "gsm8k_qwen25_1p5b_10x3temps.jsonl"
 pytestmark = pytest.mark.skipif(not FILE.exists(), reason=f"public samples are absent: {FILE}")
 
 
-def at(temperature: float) -> list[Sample]:
+def at(temperature: float) -> list[SampleRecord]:
     samples = []
     for line in FILE.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["temperature"] == temperature:
             pairs = zip(row["answers"], row["correct"], strict=True)
             samples += [
-                Sample("gsm8k", row["problem_id"], i, "", 1, answer, correct, "stop")
+                SampleRecord("gsm8k", row["problem_id"], i, "", 1, answer, correct, "stop")
                 for i, (answer, correct) in enumerate(pairs)
             ]
     return samples

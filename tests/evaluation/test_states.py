@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.stats import entropy
 
-from geosd.evaluation.alignment import ProbeRollout, top_tokens
-from geosd.evaluation.states import gradient_norms, survey_states
+from geosd.evaluation.alignment import AlignmentRollout, alignment_top_tokens
+from geosd.evaluation.states import state_gradient_norms, survey_states
 from geosd.json_lines import read_jsonl, write_jsonl
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 
 V = 22
 
@@ -41,7 +41,7 @@ def distributions(seed, scale, n=50, v=9):
 @pytest.mark.parametrize("scale", [0.01, 1.0, 5.0])
 def test_gradient_norms_are_the_papers_weighted_scores(scale):
     p, q = distributions(0, scale)
-    norms = gradient_norms(torch.tensor(p).log(), torch.tensor(q).log())
+    norms = state_gradient_norms(torch.tensor(p).log(), torch.tensor(q).log())
     for name, expected in closed_form(p, q).items():
         np.testing.assert_allclose(norms[name], expected, rtol=1e-8, atol=1e-14)
 
@@ -50,8 +50,8 @@ def test_slots_without_a_token_change_no_gradient():
     p, q = distributions(1, 2.0)
     log_p, log_q = torch.tensor(p).log(), torch.tensor(q).log()
     empty = torch.full((len(p), 3), -torch.inf, dtype=torch.float64)
-    padded = gradient_norms(torch.cat([log_p, empty], -1), torch.cat([log_q, empty], -1))
-    for name, norm in gradient_norms(log_p, log_q).items():
+    padded = state_gradient_norms(torch.cat([log_p, empty], -1), torch.cat([log_q, empty], -1))
+    for name, norm in state_gradient_norms(log_p, log_q).items():
         torch.testing.assert_close(padded[name], norm)
 
 
@@ -59,13 +59,13 @@ def test_forward_kl_pulls_hardest_where_hellinger_lets_go():
     """q is sure of one token; the student's mass on it falls to nothing (paper, section 3.1)."""
     p = np.array([[0.5, 0.5], [1e-2, 1 - 1e-2], [1e-6, 1 - 1e-6]])
     q = np.tile([0.99, 0.01], (3, 1))
-    norms = gradient_norms(torch.tensor(p).log(), torch.tensor(q).log())
+    norms = state_gradient_norms(torch.tensor(p).log(), torch.tensor(q).log())
     assert (np.diff(norms["fwdkl"]) > 0).all() and (np.diff(norms["hellinger"]) < 0).all()
 
 
 @pytest.fixture(scope="module")
 def model():
-    network = build("mini-qwen3-xs", V, 0, 1, seed=0)
+    network = build_tiny_model("mini-qwen3-xs", V, 0, 1, seed=0)
     with torch.no_grad():
         network.lm_head.weight.mul_(30)  # far from uniform
     return network.double()
@@ -117,10 +117,10 @@ def test_how_much_is_held_at_once_changes_nothing(model, rows, chunk):
 
 
 def test_the_teacher_s_tokens_are_ranked_best_first():
-    assert top_tokens(torch.tensor([[0.1, 3.0, -1.0, 2.0]])).tolist() == [[1, 3, 0, 2]]
+    assert alignment_top_tokens(torch.tensor([[0.1, 3.0, -1.0, 2.0]])).tolist() == [[1, 3, 0, 2]]
 
 
 def test_fixed_rollouts_come_back_from_their_file(tmp_path):
-    rows = [ProbeRollout("p", (1, 2), (1, 3, 2), (4, 5), (1,), ((7, 8),))]
+    rows = [AlignmentRollout("p", (1, 2), (1, 3, 2), (4, 5), (1,), ((7, 8),))]
     write_jsonl(tmp_path / "states.jsonl", rows)
-    assert read_jsonl(tmp_path / "states.jsonl", ProbeRollout) == rows
+    assert read_jsonl(tmp_path / "states.jsonl", AlignmentRollout) == rows

@@ -13,7 +13,7 @@ from torch.func import hessian, jacrev
 
 from geosd import geometry as g
 from geosd.objectives.geosd import GeoSD
-from geosd.objectives.objective import States
+from geosd.objectives.objective import ObjectiveStates
 from geosd.objectives.reduce import mean_loss
 
 LENGTHS, TOKENS, FEATURES = (8, 4), 7, 3
@@ -52,7 +52,7 @@ def prox(theta):
     """L_prox of the two trajectories, as GeoSD and the mean over their positions give it."""
     log_p, anchor = log_policy(theta), log_policy(CHECKPOINT)
     token = log_p[:, 0]
-    states = States(log_p, log_p.detach(), anchor, token, None, None)
+    states = ObjectiveStates(log_p, log_p.detach(), anchor, token, None, None)
     each = GeoSD().per_position(states)["prox"]
     return mean_loss(each, torch.ones_like(each), TRAJECTORY)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geosd import geometry as g
-from geosd.geometry.simplex import floor_of, floored
+from geosd.geometry.simplex import floored, simplex_floor
 
 DIVERGENCES = {
     "overlap": g.overlap,
@@ -32,7 +32,7 @@ def test_the_floor_raises_values_and_lets_gradients_pass():
     log_p = torch.tensor([-math.inf, -200.0, -1.0], requires_grad=True)
     raised = floored(log_p)
     raised.sum().backward()
-    floor = floor_of(torch.float32)
+    floor = simplex_floor(torch.float32)
     assert floor == pytest.approx(-87.336544)
     torch.testing.assert_close(raised, torch.tensor([floor, floor, -1.0]))
     assert (log_p.grad == 1).all()

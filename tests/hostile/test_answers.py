@@ -11,8 +11,8 @@ from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.typed_grader import (
     LONGEST_RESPONSE,
     TypedGrader,
-    grade_answer,
-    grade_response,
+    grade_typed_answer,
+    grade_typed_response,
 )
 
 # Pieces that rules of the grader look for, and what repeats between them.
@@ -61,7 +61,7 @@ def test_hostile_responses_cost_time_in_proportion_to_their_length():
     draw = random.Random(0)
     for _ in range(RESPONSES):
         response = hostile_response(draw)
-        spent = seconds(grade_response, response, "12", None, guess=draw.random() < 0.3)
+        spent = seconds(grade_typed_response, response, "12", None, guess=draw.random() < 0.3)
         assert spent < SECONDS_PER_ROW + SECONDS_PER_CHARACTER * len(response), response[:200]
 
 
@@ -97,8 +97,10 @@ def test_hostile_formulas_end_with_a_verdict_and_the_pool_lives_on():
     with TypedGrader(seconds=2) as pool:
         for _ in range(100):
             body = "".join(draw.choices(PIECES, k=draw.randint(1, 100)))
-            assert not grade_response(rf"\boxed{{{body}}}", r"\frac{7919}{7907}", pool).correct
-        assert grade_response("A: x+1", "1+x", pool).correct
+            assert not grade_typed_response(
+                rf"\boxed{{{body}}}", r"\frac{7919}{7907}", pool
+            ).correct
+        assert grade_typed_response("A: x+1", "1+x", pool).correct
 
 
 # Words that change a number which stands before them, and after them.
@@ -148,6 +150,6 @@ def test_wrong_answers_are_not_accepted(grader):
         for _ in range(WRONG):
             gold = draw.choice(["12", "7", "-3", "144", r"\frac{1}{2}", r"\frac{13}{5}", "2.75"])
             answer = wrong_answer(draw, gold)
-            if grade_answer(answer, gold, pool, grader=grader).correct:
+            if grade_typed_answer(answer, gold, pool, grader=grader).correct:
                 accepted.append((gold, answer))
     assert accepted == []

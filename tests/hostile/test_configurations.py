@@ -24,7 +24,7 @@ from number_ranges import ranges
 from planner import plan
 
 from geosd.cli import claims
-from geosd.config import ConfigError, load, output_needs, resolve, settings
+from geosd.config import ConfigError, load, output_needs, resolve_study, settings
 from geosd.reporting import saved_tables
 from geosd.reporting.specs import output_kind, output_specs
 
@@ -549,7 +549,7 @@ def what_becomes_of_words(text, project, number, need=""):
         name = words_together(values, random.Random(SEED + n), need)
         (project / "params.yaml").write_text(dumped(values), encoding="utf-8")
         try:
-            study = resolve(load("params.yaml"), name)
+            study = resolve_study(load("params.yaml"), name)
         except ConfigError as error:
             hint = str(error).splitlines()[-1].startswith("Hint: ")
             yield "refused", "" if hint else f"{n} {name}: no hint in {error}"

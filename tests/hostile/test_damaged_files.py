@@ -39,13 +39,13 @@ from geosd.cli import (
     train,
 )
 from geosd.cli import data as data_program
-from geosd.config import load, resolve
-from geosd.config.run_folders import RunFolders, write_index
-from geosd.evaluation.alignment import ProbeRollout
+from geosd.config import load, resolve_study
+from geosd.config.run_folders import RunFolders, write_run_folders
+from geosd.evaluation.alignment import AlignmentRollout
 from geosd.files import sha256, write_json
 from geosd.json_lines import write_jsonl
-from geosd.problems.dataset_download import CatalogueEntry
-from geosd.problems.records import PooledSolutions, Problem, Sample
+from geosd.problems.dataset_download import DatasetCatalogueEntry
+from geosd.problems.records import PooledSolutionsRecord, Problem, SampleRecord
 from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
 
@@ -87,7 +87,7 @@ def make_checkpoint(folder: Path, draw: random.Random) -> None:
 
 def make_samples(path: Path, draw: random.Random) -> None:
     rows = [
-        Sample(b, f"{b}-{p}", k, f"It is {k}.", 9, str(k % 3), ok, "stop", reason)
+        SampleRecord(b, f"{b}-{p}", k, f"It is {k}.", 9, str(k % 3), ok, "stop", reason)
         for b in BENCHMARKS
         for p in range(2)
         for k in range(16)
@@ -116,12 +116,12 @@ def make_longer_run(folder: Path, draw: random.Random) -> None:
     sign(folder, {}, names, **of_run)
 
 
-def make_raw_files(folder: Path) -> list[CatalogueEntry]:
+def make_raw_files(folder: Path) -> list[DatasetCatalogueEntry]:
     """A file of a data set and its catalogue."""
     folder.mkdir()
     (folder / "training.txt").write_text("".join(f"What is {n} + 1?\n" for n in range(50)))
     pinned = sha256(folder / "training.txt")
-    return [CatalogueEntry("training.txt", "owner/name", "0", "training.txt", pinned)]
+    return [DatasetCatalogueEntry("training.txt", "owner/name", "0", "training.txt", pinned)]
 
 
 def tidy(path: Path, name: str, rows: list[tuple]) -> None:
@@ -143,7 +143,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             raise GoesOnError
 
         patch.setattr(train, "ResumeState", go_on)
-        patch.setattr(evaluate, "open_checkpoint", go_on)
+        patch.setattr(evaluate, "open_graded_sampler", go_on)
         patch.setattr(alignment, "load_model", go_on)
         save = Figure.savefig
 
@@ -163,7 +163,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         values["studies"]["judged"] = judged | {"outputs": ["claims_all"]}
         params = folder / "params.yaml"
         params.write_text(yaml.safe_dump(values), encoding="utf-8")
-        study = resolve(load(params), STUDY)
+        study = resolve_study(load(params), STUDY)
         rows = RunFolders(study).rows()
         files_of_kind: dict[str, set[Path]] = {}
 
@@ -194,7 +194,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             sign(samples, {weights: sha256(weights)}, ["samples.jsonl"], **run)
             keep("samples.jsonl", samples / "samples.jsonl")
             keep("manifest", samples / "manifest.json")
-        write_index(Path("runs.csv"), rows)
+        write_run_folders(Path("runs.csv"), rows)
         sign(Path(), {}, ["runs.csv"], to="runs.")
         keep("runs.csv", Path("runs.csv"))
         analyse.main(STUDY, Path("runs.csv"), Path("analyse"), params)
@@ -202,8 +202,8 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         data = Path("data")
         data.mkdir()
         problems = [Problem(f"p{n}", "train", f"{n}+1?", str(n + 1)) for n in range(9)]
-        pool = [PooledSolutions(p.id, (f"So {p.answer}.",), 4, 2) for p in problems]
-        probes = [ProbeRollout(p.id, (1, 2), (1, 3), (4, 5), (1,), ((6, 7),)) for p in problems]
+        pool = [PooledSolutionsRecord(p.id, (f"So {p.answer}.",), 4, 2) for p in problems]
+        probes = [AlignmentRollout(p.id, (1, 2), (1, 3), (4, 5), (1,), ((6, 7),)) for p in problems]
         for name, records in {"train": problems, "pool": pool, "states": probes}.items():
             write_jsonl(data / f"{name}.jsonl", records)
             keep(f"{name}.jsonl", data / f"{name}.jsonl")
@@ -264,7 +264,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         kept_of_run = ("steps.csv", *(f"snapshots/step_4.{e}" for e in ENDINGS))
         keep("longer run", *(longer / name for name in (*kept_of_run, "config.json")))
         entries = make_raw_files(raw)
-        patch.setattr(data_program, "load_catalogue", lambda source: entries)
+        patch.setattr(data_program, "load_dataset_catalogue", lambda source: entries)
         keep("raw files", *(raw / entry.name for entry in entries))
         validated = Path("rates/scores.csv")
         validated.parent.mkdir()
@@ -274,7 +274,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         tidy(validated, "scores", scored)
         sign(validated.parent, {}, [validated.name])
         keep("rates/scores.csv", validated)
-        pages.environment("shown", Path("figures/shown"))
+        pages.environment_page_program("shown", Path("figures/shown"))
         ship.main("shown", (tables[0],), params=params)
         keep("shipped scores.csv", Path("figures/shown/source/scores.csv"))
         keep("rendered scores.csv", tables[0])
@@ -283,7 +283,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         keep("rows.jsonl", data / "rows.jsonl")
 
         def draw_again(out: Path) -> None:
-            ship.redraw("shown")
+            ship.redraw_shipped("shown")
             shutil.copy("figures/shown/table_main.csv", out)
 
         def select_again(out: Path) -> None:
@@ -295,7 +295,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             "longer run": lambda out: early_stop.main(
                 "stops", MODEL, "geosd-steps_4", 0, longer, out, params
             ),
-            "raw files": lambda out: data_program.fetch(STUDY, out, params),
+            "raw files": lambda out: data_program.fetch_data_program(STUDY, out, params),
             "rates/scores.csv": select_again,
             "rendered scores.csv": lambda out: render.main(
                 "table_main", STUDY, out, (tables[0], tables[1]), params
@@ -306,7 +306,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
                 ("runs.csv", "samples.jsonl", "counts.json", "steps.csv"),
                 lambda out: analyse.main(STUDY, Path("runs.csv"), out, params),
             ),
-            "manifest": lambda out: pages.environment(STUDY, out, Path("runs.csv")),
+            "manifest": lambda out: pages.environment_page_program(STUDY, out, Path("runs.csv")),
             **dict.fromkeys([*(t.name for t in tables), *(f"{n}.csv" for n in tidy_names)], judge),
             "claims.csv": lambda out: render_family.main(
                 "claims_all", "judged", out, (ledger,), params

@@ -35,14 +35,14 @@ import pytest
 import yaml
 from cases import crate_entities, zip_crate
 
-from geosd.cli.command import PROGRAMS, program_of
+from geosd.cli.command import PROGRAMS, command_program
 from geosd.cli.forkserver import PRELOADED
 from geosd.cli.verify import main as verify
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.config.kept_weights import weight_readers
 from geosd.config.run_folders import RunFolders
 from geosd.files import DamagedFileError, write_text
-from geosd.problems.dataset_download import CatalogueEntry
+from geosd.problems.dataset_download import DatasetCatalogueEntry
 from geosd.provenance.crate import METADATA
 from geosd.provenance.manifest import manifest, write_manifest
 from geosd.scores.tidy import COLUMNS
@@ -131,7 +131,7 @@ class Command:
     def program(self) -> str:
         """Its name, `geosd NAME`, or its module or file."""
         words = self.words[2:] if self.words[1] == "-m" else self.words[1:]
-        return f"geosd {program_of(words[1], words[2:])}" if words[0] == "geosd" else words[0]
+        return f"geosd {command_program(words[1], words[2:])}" if words[0] == "geosd" else words[0]
 
 
 def programs() -> set[str]:
@@ -305,7 +305,7 @@ def given(folder: Path) -> str:
     table = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
     table.to_csv(folder / "given/scores.csv", index=False)
     with contextlib.chdir(folder):
-        study = resolve(load(Path("params.yaml")), "rates")
+        study = resolve_study(load(Path("params.yaml")), "rates")
         weights = next(iter(weight_readers(study)))
         made = manifest("data", [], settings("data", study), 1.0)
         made["code"]["files"]["geosd/seeds.py"] = "0" * 64  # by other code
@@ -349,10 +349,12 @@ def finished(tmp_path_factory):
         importlib.import_module(module)
     gc.freeze()  # or each fork would look through all of it
     (folder / "hub.txt").write_text("A file of the hub.")
-    entries = [CatalogueEntry(f"{n}.txt", "owner/name", "0", "hub.txt", None) for n in range(2)]
+    entries = [
+        DatasetCatalogueEntry(f"{n}.txt", "owner/name", "0", "hub.txt", None) for n in range(2)
+    ]
     with pytest.MonkeyPatch.context() as patch:
         of = "geosd.problems.dataset_download"
-        patch.setattr(f"{of}.load_catalogue", lambda source: entries)
+        patch.setattr(f"{of}.load_dataset_catalogue", lambda source: entries)
         patch.setattr(f"{of}._from_hub", lambda entry, **_: folder / entry.file)
         patch.setattr("geosd.provenance.code._git", lambda *_: None)
         log, found = folder.with_suffix(".log"), contents(folder)

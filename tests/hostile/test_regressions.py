@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from geosd.cli import publish
-from geosd.cli.job import Job
-from geosd.config import ConfigError, load, resolve, settings
-from geosd.objectives.objective import build
+from geosd.cli.job import StepJob
+from geosd.config import ConfigError, load, resolve_study, settings
+from geosd.objectives.objective import build_objective
 from geosd.provenance.manifest import read_manifest
 
 _configurations = runpy.run_path(str(Path(__file__).with_name("test_configurations.py")))
@@ -71,8 +71,8 @@ def test_a_method_whose_hyperparameter_is_not_given_has_the_papers_value(root, p
     assert text.count("hellinger, drift_penalty: 1.0}") == 1
     file = project / "params.yaml"
     file.write_text(text.replace("hellinger, drift_penalty: 1.0}", "hellinger}"))
-    own = settings("train", resolve(load(file), "quick"), "mini-qwen3", "geosd")
-    assert build(**own["objective"]).drift_penalty == 1.0
+    own = settings("train", resolve_study(load(file), "quick"), "mini-qwen3", "geosd")
+    assert build_objective(**own["objective"]).drift_penalty == 1.0
 
 
 @pytest.mark.parametrize("name", ["$(touch pwned)", "`touch pwned`", "../../x"])
@@ -102,7 +102,7 @@ def test_a_text_that_yaml_takes_for_something_else_is_refused(root, project, tex
 def test_a_manifest_lists_nothing_that_a_killed_step_left(root, project):
     out = project / "out"
     out.mkdir()
-    job = Job("runs", root / "params.yaml", "quick")
+    job = StepJob("runs", root / "params.yaml", "quick")
     for name in ("runs.csv", ".runs.csv.4711.tmp", ".other.csv.4711.tmp"):
         (out / name).write_text("model,variant\n")
     job.write_manifest(out, [])
@@ -111,18 +111,18 @@ def test_a_manifest_lists_nothing_that_a_killed_step_left(root, project):
 
 
 def test_a_restored_file_that_is_not_the_published_one_is_named(root, project, monkeypatch):
-    monkeypatch.setattr(publish, "run", lambda *_: "")
+    monkeypatch.setattr(publish, "run_to_publish", lambda *_: "")
     (project / "params.yaml").symlink_to(root / "params.yaml")
     altered = project / "results/quick/runs.csv"
     altered.parent.mkdir(parents=True)
     altered.write_text("altered")
     recorded = {"sha256": "0" * 64, "time_ns": 0, "record": {"shellcmd": "none"}}
     published = {"targets": [], "outputs": {"results/quick/runs.csv": recorded}}
-    records = publish.records_file("quick")
+    records = publish.workflow_records_file("quick")
     records.parent.mkdir(parents=True)
     records.write_bytes(gzip.compress(json.dumps(published).encode()))
     with pytest.raises(SystemExit, match=r"(?s)results/quick/runs.csv.*\nHint: "):
-        publish.restore("quick")
+        publish.restore_published("quick")
 
 
 def test_the_test_clusters_folder_lies_where_others_cannot_write(root):

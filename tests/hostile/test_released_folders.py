@@ -16,22 +16,22 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from geosd.models.load_and_save import CheckpointError, load_model, save_model
-from geosd.models.released_models import copy_checkpoint
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import build_tokenizer
+from geosd.models.released_models import copy_released_model
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY
 
 SEED = 0
 FOLDERS, ODD = (180, 24) if "GEOSD_ALL_DRAWS" in os.environ else (72, 12)
 WIDTHS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 NO_FLOATS = (torch.int8, torch.uint8, torch.int64, torch.bool, torch.complex64)
-ROWS = len(build_tokenizer(VOCABULARY))
+ROWS = len(build_miniature_tokenizer(VOCABULARY))
 
 
 @pytest.fixture
 def released(tmp_path):
-    tokenizer = build_tokenizer(VOCABULARY)
-    save_model(build("mini-qwen3-xs", ROWS, 0, 1, seed=0), tokenizer, tmp_path / "whole")
+    tokenizer = build_miniature_tokenizer(VOCABULARY)
+    save_model(build_tiny_model("mini-qwen3-xs", ROWS, 0, 1, seed=0), tokenizer, tmp_path / "whole")
     return tmp_path / "whole"
 
 
@@ -131,8 +131,8 @@ def test_no_folder_of_wrong_values_is_accepted(released, tmp_path, capsys):
         kind, folder, out = KINDS[number % len(KINDS)], tmp_path / "folder", tmp_path / "out"
         shutil.copytree(released, folder)
         named = kind(folder, draw)
-        for read in (copy_checkpoint, load_model):
-            end = outcome(read, (folder, out) if read is copy_checkpoint else (folder,), named)
+        for read in (copy_released_model, load_model):
+            end = outcome(read, (folder, out) if read is copy_released_model else (folder,), named)
             counts[kind.__name__, end] += 1
             assert end == "refused", (kind.__name__, read.__name__, kind.__dict__, named)
         assert not out.exists()
@@ -147,7 +147,7 @@ def test_weights_that_are_only_odd_are_copied(released, tmp_path):
         folder, out = tmp_path / "folder", tmp_path / "out"
         shutil.copytree(released, folder)
         put_a_value(folder, draw, (0.0, -0.0, 6e4, -6e4, 6e-8, 1e-45))
-        copy_checkpoint(folder, out)
+        copy_released_model(folder, out)
         assert load_file(out / "model.safetensors").keys()
         shutil.rmtree(folder)
         shutil.rmtree(out)

@@ -24,10 +24,10 @@ from geosd.json_lines import write_jsonl
 from geosd.models.architectures import Architecture
 from geosd.models.load_and_save import save_model
 from geosd.models.tiny_models import random_model
-from geosd.problems.miniature import build_tokenizer
-from geosd.problems.records import PooledSolutions, Problem
-from geosd.problems.search.corpora import BLIND, VOCABULARY, draw_solution
-from geosd.problems.search.equations import SEARCH, draw_question
+from geosd.problems.miniature import build_miniature_tokenizer
+from geosd.problems.records import PooledSolutionsRecord, Problem
+from geosd.problems.search.corpora import BLIND, VOCABULARY, draw_corpus_solution
+from geosd.problems.search.equations import SEARCH, draw_equations
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train
 from geosd.training.resume_state import ResumeState, Snapshots
@@ -48,18 +48,18 @@ SMALL = {
 @pytest.fixture
 def world(tmp_path):
     """Folder with base/, train.jsonl and pool.jsonl, of a model of one narrow layer."""
-    tokenizer, draw = build_tokenizer(VOCABULARY), random.Random(0)
+    tokenizer, draw = build_miniature_tokenizer(VOCABULARY), random.Random(0)
     size = {"layers": 1, "hidden": 16, "ffn": 16, "heads": 1, "kv_heads": 1, "head": 16}
     shape = Architecture("soak", "qwen3", **size, vocabulary=len(tokenizer), tied=False)
     ids = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
     torch.manual_seed(0)
     save_model(random_model(shape, 256, **ids, bos_token_id=None), tokenizer, tmp_path / "base")
-    questions = [draw_question(SEARCH.in_distribution(), draw) for _ in range(12)]
+    questions = [draw_equations(SEARCH.in_distribution(), draw) for _ in range(12)]
     problems = [Problem(f"p{i}", "train", str(q), str(q.answer())) for i, q in enumerate(questions)]
     write_jsonl(tmp_path / "train.jsonl", problems)
     checked = replace(BLIND, check=1.0)  # so every solution is right
     pool = [
-        PooledSolutions(p.id, (draw_solution(q, checked, draw),), 1, 1)
+        PooledSolutionsRecord(p.id, (draw_corpus_solution(q, checked, draw),), 1, 1)
         for p, q in zip(problems, questions, strict=True)
     ]
     write_jsonl(tmp_path / "pool.jsonl", pool)

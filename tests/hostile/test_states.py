@@ -24,16 +24,16 @@ from safetensors.torch import load_file, save_file
 
 from geosd.files import sha256, write_json
 from geosd.models.load_and_save import save_weights
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import build_tokenizer
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY, SearchCorpus
-from geosd.training.pretrain import PretrainingArguments, pretrain
+from geosd.training.pretrain import PretrainArguments, pretrain
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import end_process
+from geosd.training.processes import end_training_process
 from geosd.training.resume_state import ResumeState, Snapshots
 
 TRAINING = Path(__file__).parents[1] / "training"
-TOKENIZER = build_tokenizer(VOCABULARY)
+TOKENIZER = build_miniature_tokenizer(VOCABULARY)
 
 
 def flip(path, draw):
@@ -223,8 +223,8 @@ def disturb(work, folder, operations, seed):
 
 def pretrained(folder):
     """Pretrain for 7 steps with a state after each second; hashes of weights and losses."""
-    model = build("mini-qwen3-xs", len(VOCABULARY), 0, 1, seed=0)
-    args = PretrainingArguments(steps=7, documents=2, warmup=3)
+    model = build_tiny_model("mini-qwen3-xs", len(VOCABULARY), 0, 1, seed=0)
+    args = PretrainArguments(steps=7, documents=2, warmup=3)
     resume = ResumeState(folder, "a run")
     losses = pretrain(model, TOKENIZER, SearchCorpus(), args, 5, resume, save_every=2)
     save_weights(model, folder / "weights")
@@ -341,4 +341,4 @@ def main(folder):
 
 if __name__ == "__main__":
     main(sys.argv[1])
-    end_process()
+    end_training_process()

@@ -12,7 +12,7 @@ from torch import nn
 from transformers import Trainer, TrainerState, TrainingArguments
 
 from geosd.integrations.anchor import Anchor
-from geosd.integrations.callback_state import trained
+from geosd.integrations.callback_state import trained_by_callback
 from geosd.integrations.kfac_callback import KFACCallback
 from geosd.optim.layer_selection import PROJECTIONS
 
@@ -62,14 +62,14 @@ def begun(student, step=0):
 @pytest.mark.parametrize("adapters", ["written", "peft", "none"])
 def test_it_computes_what_a_whole_copy_computes_while_the_student_moves_on(adapters):
     student = model(adapters)
-    for value in trained(student).values():
+    for value in trained_by_callback(student).values():
         nn.init.normal_(value, std=0.3)
     whole, anchor = copy.deepcopy(student).eval(), begun(student)
     copied = sum(each.numel() for each in anchor.weights.values())
     factors = RANK * LAYERS * 232  # the seven projections' rows and columns
     assert copied == (student.num_parameters() if adapters == "none" else factors)
     with torch.no_grad():
-        for value in trained(student).values():
+        for value in trained_by_callback(student).values():
             value.add_(1.0)
     moved, ids = copy.deepcopy(student.state_dict()), torch.arange(10)[None]
     with torch.no_grad():
@@ -93,7 +93,7 @@ class Weights(Anchor):
 
     def on_step_begin(self, args, state, *control, model, **others):
         super().on_step_begin(args, state, *control, model=model, **others)
-        values = trained(model)
+        values = trained_by_callback(model)
         same = all(torch.equal(own, values[name]) for name, own in self.weights.items())
         self.__dict__.setdefault("fresh", []).append(same)
 
@@ -129,7 +129,7 @@ def training(folder, adapters, resume=None):
 @pytest.mark.parametrize("adapters", ["written", "peft"])
 def test_a_training_of_adapters_refreshes_saves_and_continues(adapters, tmp_path):
     student, anchor, kfac = training(tmp_path, adapters)
-    names = trained(student).keys()
+    names = trained_by_callback(student).keys()
     assert len(names) == 2 * 7 * LAYERS and all("lora_" in name for name in names)
     assert {f"{name}.weight" for name in kfac.kfac.layers} == names  # without a selection
     assert anchor.fresh == [True, False, True, False]
@@ -142,7 +142,7 @@ def test_a_training_of_adapters_refreshes_saves_and_continues(adapters, tmp_path
     checkpoint = str(tmp_path / "checkpoint-3")
     again, anchor_again, _ = training(tmp_path, adapters, resume=checkpoint)
     assert anchor_again.fresh == [False]  # of step 2, not of step 3
-    for name, value in trained(student).items():
+    for name, value in trained_by_callback(student).items():
         assert torch.equal(again.get_parameter(name), value), name
         assert torch.equal(anchor_again.weights[name], anchor.weights[name]), name
 

@@ -6,12 +6,12 @@ from torch import nn
 
 from geosd.geometry import fisher_rao_squared, hellinger, jsd
 from geosd.integrations.trl import GeoSDLoss
-from geosd.models.tiny_models import build as build_model
-from geosd.objectives.objective import build
+from geosd.models.tiny_models import build_tiny_model as build_model
+from geosd.objectives.objective import build_objective
 from geosd.objectives.reduce import mean_loss
-from geosd.training.chunked_logits import position_scalars
+from geosd.training.chunked_logits import chunked_position_scalars
 from geosd.training.packing import pack
-from geosd.training.policy import response_logits
+from geosd.training.policy import policy_response_logits
 
 VOCABULARY = 40
 PROMPTS = [[5, 6, 7], [5, 8, 9, 10, 11], [12, 6]]
@@ -31,10 +31,10 @@ def batch():
 
 def loss_of_loop(packed, models, top_k, over, chunk, **settings):
     """The loss as training.loop makes it."""
-    objective = build("geosd", **settings)
+    objective = build_objective("geosd", **settings)
     names = ["student", *(name for name in models if name in objective.needs)]
-    logits = {name: response_logits(models[name], packed) for name in names}
-    local = position_scalars(objective, logits, packed.token, top_k, chunk)["loss"]
+    logits = {name: policy_response_logits(models[name], packed) for name in names}
+    local = chunked_position_scalars(objective, logits, packed.token, top_k, chunk)["loss"]
     return mean_loss(local, torch.ones_like(local), packed.row, over)
 
 

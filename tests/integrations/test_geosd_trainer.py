@@ -16,12 +16,12 @@ from datasets import Dataset  # noqa: E402
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback  # noqa: E402
 
 from geosd.integrations.trl import GeoSDLoss, GeoSDTrainer, KFACCallback  # noqa: E402
-from geosd.objectives.objective import build  # noqa: E402
-from geosd.objectives.reduce import loss_terms, mean_loss  # noqa: E402
+from geosd.objectives.objective import build_objective  # noqa: E402
+from geosd.objectives.reduce import mean_loss, mean_loss_terms  # noqa: E402
 from geosd.optim.kfac import KFAC  # noqa: E402
-from geosd.training.chunked_logits import position_scalars  # noqa: E402
+from geosd.training.chunked_logits import chunked_position_scalars  # noqa: E402
 from geosd.training.packing import pack  # noqa: E402
-from geosd.training.policy import response_logits  # noqa: E402
+from geosd.training.policy import policy_response_logits  # noqa: E402
 
 TOP_K = 20
 SUMS = [
@@ -122,13 +122,13 @@ def packed(microbatches):
 
 def loss_of_loop(student, anchor, microbatches):
     """The loss as training.loop makes it, with gradient."""
-    objective = build("geosd")
+    objective = build_objective("geosd")
     inputs, privileged = packed(microbatches)
-    logits = {"student": response_logits(student, inputs, every_position=True)}
+    logits = {"student": policy_response_logits(student, inputs, every_position=True)}
     with torch.no_grad():
-        logits["teacher"] = response_logits(student, privileged)
-        logits["anchor"] = response_logits(anchor, inputs)
-    local = position_scalars(objective, logits, inputs.token, TOP_K, 512)["loss"]
+        logits["teacher"] = policy_response_logits(student, privileged)
+        logits["anchor"] = policy_response_logits(anchor, inputs)
+    local = chunked_position_scalars(objective, logits, inputs.token, TOP_K, 512)["loss"]
     return mean_loss(local, torch.ones_like(local), inputs.row), inputs
 
 
@@ -175,7 +175,7 @@ def test_kfac_of_a_step_is_that_of_one_pass_over_its_microbatches(folder, tmp_pa
     microbatches = [inputs for inputs, _, _ in geosd_trainer.seen]
     lengths = torch.cat([inputs["completion_mask"].sum(1) for inputs in microbatches])
     mask = packed(microbatches)[0].mask
-    with kfac.observe(mask, loss_terms(lengths, "sequence")):
+    with kfac.observe(mask, mean_loss_terms(lengths, "sequence")):
         loss_of_loop(student, loaded(folder), microbatches)[0].backward()
     kfac.step()
     for expected, average in zip(

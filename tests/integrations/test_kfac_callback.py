@@ -12,9 +12,9 @@ from transformers import Trainer, TrainingArguments
 
 from geosd.integrations.kfac_callback import (
     KFACCallback,
-    check_parallel,
-    loss_positions,
-    microbatches_of_step,
+    check_kfac_parallel,
+    kfac_callback_microbatches,
+    kfac_callback_positions,
 )
 from geosd.optim.kfac import KFAC
 
@@ -197,10 +197,10 @@ def test_fsdp1_and_deepspeed_are_refused_by_name(rows, tmp_path, monkeypatch, ki
         monkeypatch.setitem(shared, "distributed_type", DistributedType[kind])
     monkeypatch.setitem(shared, "fsdp_plugin", version)
     with pytest.raises(ValueError, match=f"(?s){name}: GeoSD reads .*Hint: .*by FSDP2"):
-        check_parallel(args)
+        check_kfac_parallel(args)
     version.fsdp_version = 2
     if kind == "FSDP":
-        check_parallel(args)
+        check_kfac_parallel(args)
 
 
 def test_a_g_far_below_the_damping_is_warned_of_once_and_a_right_one_never(rows, tmp_path):
@@ -272,11 +272,17 @@ def test_the_model_has_no_hook_left_after_the_training(rows, tmp_path):
 
 def test_positions_of_the_loss():
     labels = torch.tensor([[-100, -100, 5, 6, -100], [7, 8, -100, -100, -100]])
-    assert loss_positions({"labels": labels}).tolist() == [2, 1]  # the first predicts nothing
+    assert kfac_callback_positions({"labels": labels}).tolist() == [
+        2,
+        1,
+    ]  # the first predicts nothing
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]])
-    assert loss_positions({"labels": labels, "attention_mask": mask}).tolist() == [1, 1]
+    assert kfac_callback_positions({"labels": labels, "attention_mask": mask}).tolist() == [1, 1]
     padded = torch.tensor([[0, 1, 1, 1, 0], [1, 1, 1, 1, 1]])  # prompts of 2 columns
-    assert loss_positions({"logits_to_keep": 4, "attention_mask": padded}).tolist() == [2, 3]
+    assert kfac_callback_positions({"logits_to_keep": 4, "attention_mask": padded}).tolist() == [
+        2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -284,5 +290,5 @@ def test_positions_of_the_loss():
     [(6, 3, [3, 3, 3]), (7, 3, [3, 3, 1, 3, 3, 1]), (2, 4, [2, 2]), (None, 4, [4, 4])],
 )
 def test_the_last_step_of_an_epoch_has_fewer_microbatches(batches, accumulation, expected):
-    counted = [microbatches_of_step(s, batches, accumulation) for s in range(len(expected))]
+    counted = [kfac_callback_microbatches(s, batches, accumulation) for s in range(len(expected))]
     assert counted == expected

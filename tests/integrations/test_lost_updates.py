@@ -8,7 +8,7 @@ from torch import nn
 
 pytest.importorskip("accelerate")
 
-from geosd.integrations.lost_updates import check_updates_move, movable_share
+from geosd.integrations.lost_updates import check_updates_move, share_of_updates_not_lost
 
 
 def layer(dtype=torch.bfloat16, deviation=0.02):
@@ -31,14 +31,14 @@ def moved_by_adamw(model, rate):
 @pytest.mark.parametrize("rate", [1e-6, 1e-5, 1e-4, 1e-3])
 def test_the_share_is_what_a_step_of_adamw_moves(rate, dtype):
     model = layer(dtype)
-    share = movable_share(model.weight, rate)
+    share = share_of_updates_not_lost(model.weight, rate)
     assert moved_by_adamw(model, rate) == pytest.approx(share, abs=0.05)
-    assert movable_share(layer(torch.float32).weight, rate) > 0.9
+    assert share_of_updates_not_lost(layer(torch.float32).weight, rate) > 0.9
 
 
 def test_lost_updates_are_refused_and_others_warned_of_with_the_share():
     model = layer()
-    few, most = (movable_share(model.weight, rate) for rate in (1e-6, 1e-3))
+    few, most = (share_of_updates_not_lost(model.weight, rate) for rate in (1e-6, 1e-3))
     assert few < 0.05 < 0.9 < most
     adamw = torch.optim.AdamW(model.parameters(), lr=1e-6)
     with pytest.raises(ValueError, match=rf"(?s)bfloat16.*move {few:.1%}.*Hint: .*float32"):

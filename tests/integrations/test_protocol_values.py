@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.integrations.anchor import Anchor
 from geosd.integrations.geosd_loss import GeoSDLoss
 from geosd.integrations.kfac_callback import KFACCallback
@@ -149,7 +149,7 @@ def test_the_loop_in_one_file_is_the_protocols_or_study_quicks(root, params, pap
         "DAMPING": paper.kfac["damping"],
     }
     assert {name: loop[name] for name in of_paper} == of_paper
-    quick = resolve(params, "quick").training("mini-qwen3", "geosd")
+    quick = resolve_study(params, "quick").training("mini-qwen3", "geosd")
     of_quick = {
         "STEPS": (quick["steps"], paper.steps),
         "RESPONSE_TOKENS": (quick["response_tokens"], paper.response_tokens),

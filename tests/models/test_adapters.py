@@ -5,7 +5,7 @@ import torch
 from transformers import Phi3Config, Phi3ForCausalLM
 
 from geosd.models.adapters import add_adapter
-from geosd.models.load_and_save import named_weights
+from geosd.models.load_and_save import weights_as_saved
 
 pytest.importorskip("peft", reason="peft is not installed; `make .venv/installed-lora` installs it")
 
@@ -42,7 +42,7 @@ def test_fused_projections_have_adapters_and_are_merged_into_their_weights(phi):
     moved = phi(ids).logits
     assert (moved - before).abs().max() > 1e-3
     merged = Phi3ForCausalLM(phi.config).eval()
-    merged.load_state_dict(dict(named_weights(phi)), strict=False)
+    merged.load_state_dict(dict(weights_as_saved(phi)), strict=False)
     torch.testing.assert_close(merged(ids).logits, moved, rtol=1e-5, atol=1e-5)
 
 

@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from geosd.models.load_and_save import CheckpointError, load_model, load_tokenizer, save_model
-from geosd.models.released_models import copy_checkpoint
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import build_tokenizer
+from geosd.models.released_models import copy_released_model
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY
 
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
@@ -19,8 +19,8 @@ HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 @pytest.fixture(params=["mini-qwen3", "mini-olmo3", "mini-llama"])
 def folder(request, tmp_path):
     """A checkpoint with a head of its own, as its configuration says."""
-    tokenizer = build_tokenizer(VOCABULARY)
-    model = build(request.param, len(tokenizer), 0, 1, seed=0)
+    tokenizer = build_miniature_tokenizer(VOCABULARY)
+    model = build_tiny_model(request.param, len(tokenizer), 0, 1, seed=0)
     save_model(model, tokenizer, tmp_path / "model")
     return tmp_path / "model"
 
@@ -39,7 +39,7 @@ def change_weights(folder, change):
 def refusals(folder, *more):
     """What each way to open a folder says when it refuses."""
     said = []
-    for opened in (load_model, lambda each: copy_checkpoint(each, each.parent / "out"), *more):
+    for opened in (load_model, lambda each: copy_released_model(each, each.parent / "out"), *more):
         with pytest.raises(CheckpointError) as raised:
             opened(folder)
         said.append(str(raised.value))
@@ -71,7 +71,7 @@ def test_one_tensor_under_either_name_or_both_is_a_tied_head(folder, held):
 
     configure(folder, tie_word_embeddings=True)
     change_weights(folder, change)
-    copy_checkpoint(folder, folder.parent / "out")
+    copy_released_model(folder, folder.parent / "out")
     for each in (folder, folder.parent / "out"):
         model, _ = load_model(each)
         assert model.lm_head.weight is model.model.embed_tokens.weight

@@ -17,7 +17,7 @@ from geosd.models.forward import (
     recomputes,
 )
 from geosd.models.output_head import head_logits
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 
 FAMILIES = ["mini-qwen3", "mini-olmo3", "mini-llama"]
 LENGTHS = (3, 9, 6)
@@ -37,7 +37,7 @@ def padded(side):
 
 def lively(name):
     """A model whose attention is far from uniform, so that a wrong mask or position shows."""
-    model = build(name, vocabulary=22, pad_id=0, end_id=1, seed=0).eval()
+    model = build_tiny_model(name, vocabulary=22, pad_id=0, end_id=1, seed=0).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:
@@ -75,7 +75,7 @@ def test_gradients_reach_the_weights_through_both_halves(name):
 
 
 def test_the_head_is_not_called_for_hidden_states(monkeypatch):
-    model = build("mini-qwen3-xs", vocabulary=22, pad_id=0, end_id=1, seed=0)
+    model = build_tiny_model("mini-qwen3-xs", vocabulary=22, pad_id=0, end_id=1, seed=0)
     monkeypatch.setattr(model.lm_head, "forward", None)
     _, ids, mask = padded("right")
     assert last_hidden_states(model, ids, mask).shape == (3, WIDTH, 32)
@@ -166,7 +166,7 @@ def test_recomputing_drops_nothing_whatever_the_rate_is_called(name):
 
 
 def test_a_look_in_evaluation_mode_leaves_each_module_in_its_own():
-    model = build("mini-llama", vocabulary=22, pad_id=0, end_id=1, seed=0)
+    model = build_tiny_model("mini-llama", vocabulary=22, pad_id=0, end_id=1, seed=0)
     recompute_layers(model)
     before = [module.training for module in model.modules()]
     with pytest.raises(RuntimeError, match="inside"), evaluation_mode(model):

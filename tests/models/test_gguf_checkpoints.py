@@ -14,7 +14,7 @@ import yaml
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from geosd.cli import base
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 from geosd.models.gguf_checkpoints import (
     cached_gguf,
@@ -199,7 +199,7 @@ def released(made, root, tmp_path, monkeypatch):
         values["models"]["mini-qwen3"]["base"] = {"source": "released", "checkpoint": checkpoint}
         values["studies"] = {"quick": {**values["studies"]["quick"], "draws": 1, "seeds": [0]}}
         (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
-        return resolve(load("params.yaml"), "quick")
+        return resolve_study(load("params.yaml"), "quick")
 
     return write
 

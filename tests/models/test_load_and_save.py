@@ -14,15 +14,17 @@ from geosd.models.load_and_save import (
     save_model,
     save_weights,
 )
-from geosd.models.released_models import copy_checkpoint
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import build_tokenizer
+from geosd.models.released_models import copy_released_model
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY
 
 
 def saved(name, folder):
-    tokenizer = build_tokenizer(VOCABULARY)
-    model = build(name, len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0)
+    tokenizer = build_miniature_tokenizer(VOCABULARY)
+    model = build_tiny_model(
+        name, len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0
+    )
     save_model(model, tokenizer, folder)
     return model, tokenizer
 
@@ -98,7 +100,7 @@ def test_a_file_that_is_cut_short_is_no_bare_traceback(tmp_path, name):
 
 
 def tiny(seed, name="mini-qwen3-xs"):
-    return build(name, 22, 0, 1, seed=seed)
+    return build_tiny_model(name, 22, 0, 1, seed=seed)
 
 
 def test_weights_come_back_bit_for_bit_and_as_the_same_bytes(tmp_path):
@@ -207,7 +209,7 @@ def test_a_tensor_that_is_no_weight_is_refused_by_file_and_name(kind, tmp_path):
     with pytest.raises(CheckpointError, match=expected):
         load_model(tmp_path)
     with pytest.raises(CheckpointError, match=expected):
-        copy_checkpoint(tmp_path, tmp_path / "out")
+        copy_released_model(tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     with pytest.raises(CheckpointError, match=expected):
         load_weights(tiny(0, "mini-llama"), tmp_path / "model.safetensors")
@@ -217,7 +219,7 @@ def test_a_tensor_that_is_no_weight_is_refused_by_file_and_name(kind, tmp_path):
 def test_floating_point_of_any_width_is_a_weight(dtype, tmp_path):
     model, _ = saved("mini-llama", tmp_path)
     change_weights(tmp_path, lambda w: w.update({name: t.to(dtype) for name, t in w.items()}))
-    copy_checkpoint(tmp_path, tmp_path / "out")
+    copy_released_model(tmp_path, tmp_path / "out")
     opened, _ = load_model(tmp_path / "out")
     assert torch.equal(opened.lm_head.weight, model.lm_head.weight.to(dtype).float())
 
@@ -228,7 +230,7 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
         model.lm_head.weight[3, 3] = math.inf
     for save in (
         lambda: save_weights(model, tmp_path / "w"),
-        lambda: save_model(model, build_tokenizer(VOCABULARY), tmp_path / "m"),
+        lambda: save_model(model, build_miniature_tokenizer(VOCABULARY), tmp_path / "m"),
     ):
         with pytest.raises(CheckpointError, match="(?s)lm_head.*not finite.*Hint: .*diverged"):
             save()
@@ -275,7 +277,7 @@ def test_token_ids_without_a_row_and_a_configuration_that_is_none_are_refused(ki
         (tmp_path / name).unlink()
     else:
         edited(tmp_path / name, change)
-    for read in (load_tokenizer, lambda folder: copy_checkpoint(folder, folder / "out")):
+    for read in (load_tokenizer, lambda folder: copy_released_model(folder, folder / "out")):
         with pytest.raises(CheckpointError) as raised:
             read(tmp_path)
         text = str(raised.value)

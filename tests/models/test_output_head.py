@@ -7,8 +7,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from geosd.geometry import fisher_rao, fisher_rao_squared
 from geosd.models import output_head
-from geosd.models.output_head import float32_logits, head_product, output_logits
-from geosd.models.tiny_models import build
+from geosd.models.output_head import float32_head_logits, head_product, output_logits
+from geosd.models.tiny_models import build_tiny_model
 from geosd.optim.kfac import KFAC
 
 N, WIDTH, VOCABULARY = 9, 32, 50
@@ -108,15 +108,15 @@ def test_a_head_that_is_more_than_a_linear_layer_decides_for_itself():
 @pytest.mark.parametrize("tied", ["mini-qwen3", "mini-llama"])
 @torch.no_grad()
 def test_a_whole_model_gives_float32_logits_inside_and_its_own_again_outside(tied):
-    model = build(tied, vocabulary=22, pad_id=0, end_id=1, seed=0).bfloat16().eval()
+    model = build_tiny_model(tied, vocabulary=22, pad_id=0, end_id=1, seed=0).bfloat16().eval()
     ids = torch.randint(3, 22, (2, 6), generator=torch.Generator().manual_seed(0))
     hidden = model.model(ids).last_hidden_state
-    with float32_logits(model):
+    with float32_head_logits(model):
         found = model(ids).logits
     torch.testing.assert_close(found, output_logits(model.lm_head, hidden), rtol=1e-6, atol=1e-6)
     assert model(ids).logits.dtype == torch.bfloat16
     assert "forward" not in vars(model.lm_head)
-    with float32_logits(model.float()):
+    with float32_head_logits(model.float()):
         assert "forward" not in vars(model.lm_head)  # nothing to do
 
 

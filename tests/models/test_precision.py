@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from geosd.models.precision import bfloat16_is_faster, cast_parameters, resolve_precision
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 
 CPU = torch.device("cpu")
 
@@ -39,7 +39,7 @@ def test_the_capabilities_that_are_read_exist_on_x86():
 
 
 def test_a_cast_rounds_weights_and_leaves_rotary_frequencies_and_ties():
-    model = build("mini-qwen3-xs", 32, 0, 1, seed=0)
+    model = build_tiny_model("mini-qwen3-xs", 32, 0, 1, seed=0)
     weights = {name: p.detach().clone() for name, p in model.named_parameters()}
     buffers = {name: b.clone() for name, b in model.named_buffers()}
     tied = model.lm_head.weight is model.model.embed_tokens.weight

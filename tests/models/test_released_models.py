@@ -15,13 +15,13 @@ from geosd.models.released_models import (
     FETCHED,
     DamagedReleaseError,
     ReleaseNotFoundError,
-    copy_checkpoint,
+    copy_released_model,
     download_checkpoint,
-    merge_files,
-    weight_files,
+    merge_released_files,
+    released_weight_files,
 )
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import build_tokenizer
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -30,8 +30,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @pytest.fixture
 def released(tmp_path):
     """A checkpoint in bfloat16 as the hub holds large ones: shards, index, and no data."""
-    tokenizer = build_tokenizer(VOCABULARY)
-    model = build("mini-llama", len(tokenizer), 0, 1, seed=0).bfloat16()
+    tokenizer = build_miniature_tokenizer(VOCABULARY)
+    model = build_tiny_model("mini-llama", len(tokenizer), 0, 1, seed=0).bfloat16()
     folder = tmp_path / "released"
     model.save_pretrained(folder, max_shard_size="100KB")
     tokenizer.save_pretrained(folder)
@@ -42,14 +42,14 @@ def released(tmp_path):
 
 
 def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released, tmp_path):
-    copy_checkpoint(released, tmp_path / "out")
+    copy_released_model(released, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json"} <= names
     assert not {name for name in names if not name.endswith((".json", ".jinja", ".safetensors"))}
     assert "model.safetensors.index.json" not in names
     seen = 0
     with safe_open(tmp_path / "out/model.safetensors", "pt") as merged:
-        for shard in weight_files(released):
+        for shard in released_weight_files(released):
             with safe_open(shard, "pt") as part:
                 for name in part.keys():
                     assert torch.equal(part.get_tensor(name), merged.get_tensor(name))
@@ -61,17 +61,17 @@ def test_shards_become_one_file_with_the_same_tensors_in_the_same_types(released
 
 
 def test_a_missing_shard_is_named(released, tmp_path):
-    gone = weight_files(released)[1]
+    gone = released_weight_files(released)[1]
     gone.unlink()
     with pytest.raises(DamagedReleaseError, match=f"(?s)lacks {gone.name}.*never pickles.*Hint:"):
-        copy_checkpoint(released, tmp_path / "out")
+        copy_released_model(released, tmp_path / "out")
 
 
 def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
-    damaged = weight_files(released)[0]
+    damaged = released_weight_files(released)[0]
     damaged.write_bytes(damaged.read_bytes()[:-10])
     with pytest.raises(DamagedReleaseError, match=f"(?s){damaged.name}: not a safetensors.*Hint:"):
-        copy_checkpoint(released, tmp_path / "out")
+        copy_released_model(released, tmp_path / "out")
     assert not (tmp_path / "out/model.safetensors").exists()
 
 
@@ -79,13 +79,13 @@ def test_a_truncated_shard_is_named_and_nothing_is_left(released, tmp_path):
 def test_an_index_leads_nowhere_else(released, name):
     (released / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": name}}))
     with pytest.raises(DamagedReleaseError, match="(?s)no index of safetensors.*Hint:"):
-        weight_files(released)
+        released_weight_files(released)
 
 
 def test_two_shards_with_the_same_tensor_are_refused(released):
-    first = weight_files(released)[0]
+    first = released_weight_files(released)[0]
     with pytest.raises(DamagedReleaseError, match="(?s)as another file does.*Hint:"):
-        merge_files([first, first])
+        merge_released_files([first, first])
 
 
 @pytest.mark.parametrize("name", ["config.json", "chat_template.jinja", "model.safetensors"])
@@ -97,7 +97,7 @@ def test_a_link_out_of_the_folder_is_refused(released, tmp_path, name):
     with pytest.raises(
         DamagedReleaseError, match=f"(?s){name} is a link to {secret}, outside.*Hint:"
     ):
-        copy_checkpoint(released, tmp_path / "out")
+        copy_released_model(released, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -105,7 +105,7 @@ def test_a_link_within_the_folder_is_followed(released, tmp_path):
     (released / "kept").mkdir()
     (released / "config.json").rename(released / "kept/config.json")
     (released / "config.json").symlink_to("kept/config.json")
-    copy_checkpoint(released, tmp_path / "out")
+    copy_released_model(released, tmp_path / "out")
     assert not (tmp_path / "out/config.json").is_symlink()
 
 
@@ -117,23 +117,23 @@ def test_a_snapshot_of_the_hubs_cache_links_into_the_cache_alone(released, tmp_p
     for number, file in enumerate(sorted(released.iterdir())):
         file.rename(blobs / str(number))
         (snapshot / file.name).symlink_to(f"../../blobs/{number}")
-    copy_checkpoint(snapshot, tmp_path / "out", links_into=tmp_path / "hub")
+    copy_released_model(snapshot, tmp_path / "out", links_into=tmp_path / "hub")
     assert load_model(tmp_path / "out")
     with pytest.raises(DamagedReleaseError, match="(?s)base.checkpoint.repo"):
-        copy_checkpoint(snapshot, tmp_path / "named")
+        copy_released_model(snapshot, tmp_path / "named")
     (tmp_path / "elsewhere.json").write_text("{}")
     (snapshot / "elsewhere.json").symlink_to(tmp_path / "elsewhere.json")
     with pytest.raises(DamagedReleaseError, match="(?s)elsewhere.json is a link to"):
-        copy_checkpoint(snapshot, tmp_path / "more", links_into=tmp_path / "hub")
+        copy_released_model(snapshot, tmp_path / "more", links_into=tmp_path / "hub")
 
 
 def test_weights_that_lack_a_tensor_are_not_copied(released, tmp_path):
-    shard = weight_files(released)[0]
+    shard = released_weight_files(released)[0]
     tensors = load_file(shard)
     tensors.pop(min(tensors))
     save_file(tensors, shard, metadata={"format": "pt"})
     with pytest.raises(CheckpointError, match="(?s)not the weights of .*1 missing.*Hint:"):
-        copy_checkpoint(released, tmp_path / "out")
+        copy_released_model(released, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -160,7 +160,7 @@ def test_what_is_in_the_cache_needs_no_network(released, monkeypatch, cached, ca
 
 
 def test_a_cached_snapshot_that_is_not_whole_is_fetched(released, monkeypatch):
-    weight_files(released)[0].unlink()
+    released_weight_files(released)[0].unlink()
     hub = FakeHub(released)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", hub)
     download_checkpoint("owner/name", COMMIT)

@@ -11,8 +11,8 @@ from cases import python
 
 from geosd.models.shipped_base_models import (
     ShippedCheckpointError,
-    check_files,
-    pinned_files,
+    check_shipped_base_model,
+    shipped_base_model_files,
 )
 
 FILES = {"config.json": b"{}", "model.safetensors": b"weights", "tokenizer.json": b"[]"}
@@ -39,8 +39,8 @@ def test_the_files_of_a_draw_are_read_as_sha256sum_wrote_them():
     expected = {
         name: hashlib.sha256(content + b"small/1").hexdigest() for name, content in FILES.items()
     }
-    assert pinned_files("base_models/small/1") == expected
-    check_files("base_models/small/1", expected)
+    assert shipped_base_model_files("base_models/small/1") == expected
+    check_shipped_base_model("base_models/small/1", expected)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,15 @@ def test_another_file_is_refused_by_its_name(project, name, content, problem):
     file = project / "base_models/small/1" / name
     file.unlink() if content is None else file.write_bytes(content)
     with pytest.raises(ShippedCheckpointError, match=f"small/1/{name}: {problem}(.|\n)*Hint: "):
-        check_files("base_models/small/1", pinned_files("base_models/small/1"))
-    check_files("base_models/small/0", pinned_files("base_models/small/0"))
+        check_shipped_base_model(
+            "base_models/small/1", shipped_base_model_files("base_models/small/1")
+        )
+    check_shipped_base_model("base_models/small/0", shipped_base_model_files("base_models/small/0"))
 
 
 def test_a_draw_that_is_not_pinned_is_refused():
     with pytest.raises(ShippedCheckpointError, match="no file of base_models/small/2.\nHint: "):
-        pinned_files("base_models/small/2")
+        shipped_base_model_files("base_models/small/2")
 
 
 def test_a_damaged_line_is_named_and_an_absent_file(project):
@@ -69,10 +71,10 @@ def test_a_damaged_line_is_named_and_an_absent_file(project):
     lines = sums.read_text().splitlines()
     sums.write_text("\n".join([lines[0], lines[1][1:], *lines[2:]]))
     with pytest.raises(ShippedCheckpointError, match="SHA256SUMS:2: (.|\n)*Hint: "):
-        pinned_files("base_models/small/0")
+        shipped_base_model_files("base_models/small/0")
     sums.unlink()
     with pytest.raises(ShippedCheckpointError, match="SHA256SUMS is absent(.|\n)*Hint: "):
-        pinned_files("base_models/small/0")
+        shipped_base_model_files("base_models/small/0")
 
 
 def test_the_hashes_are_read_without_torch():

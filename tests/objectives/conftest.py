@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from geosd.geometry import union_support
-from geosd.objectives.objective import Batch, States
+from geosd.objectives.objective import ObjectiveBatch, ObjectiveStates
 
 LENGTHS = (5, 1, 9, 3)
 VOCABULARY = 20
@@ -45,7 +45,7 @@ def states(logits, token):
         def chosen(name):
             return z[name].log_softmax(-1).gather(-1, token[at, None])[:, 0]
 
-        return States(
+        return ObjectiveStates(
             log_p=support.restrict(z["student"]),
             log_q=support.restrict(z["teacher"]),
             log_anchor=support.restrict(z["anchor"]),
@@ -61,7 +61,7 @@ def states(logits, token):
 def batch():
     """Four responses of uneven lengths, two of them right."""
     sequence = torch.repeat_interleave(torch.arange(len(LENGTHS)), torch.tensor(LENGTHS))
-    return Batch(sequence, torch.tensor([1.0, 0.0, 0.0, 1.0]), VOCABULARY)
+    return ObjectiveBatch(sequence, torch.tensor([1.0, 0.0, 0.0, 1.0]), VOCABULARY)
 
 
 @pytest.fixture

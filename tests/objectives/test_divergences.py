@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from geosd import geometry as g
-from geosd.objectives.objective import build
+from geosd.objectives.objective import build_objective
 
 
 def test_sft_is_cross_entropy(logits, token, states):
     expected = torch.nn.functional.cross_entropy(logits["student"], token, reduction="none")
-    assert build("sft").rollouts == "solution"
-    torch.testing.assert_close(build("sft").per_position(states())["loss"], expected)
+    assert build_objective("sft").rollouts == "solution"
+    torch.testing.assert_close(build_objective("sft").per_position(states())["loss"], expected)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_sft_is_cross_entropy(logits, token, states):
 def test_a_divergence_control_is_its_divergence_everywhere(
     name, hyperparameters, divergence, states, run
 ):
-    terms = run(build(name, **hyperparameters))
+    terms = run(build_objective(name, **hyperparameters))
     expected = divergence(states().log_p, states().log_q)
     torch.testing.assert_close(terms.loss, expected, rtol=1e-13, atol=1e-15)
     assert (terms.weight == 1).all()
@@ -44,6 +44,6 @@ def test_the_student_meets_the_teacher_in_the_right_order(states):
     kept = p > 0
     forward = (q[kept] * (q[kept] / p[kept]).log()).sum()
     reverse = (p[kept] * (p[kept] / q[kept]).log()).sum()
-    torch.testing.assert_close(build("fwdkl").per_position(inputs)["loss"][0], forward)
-    torch.testing.assert_close(build("revkl").per_position(inputs)["loss"][0], reverse)
+    torch.testing.assert_close(build_objective("fwdkl").per_position(inputs)["loss"][0], forward)
+    torch.testing.assert_close(build_objective("revkl").per_position(inputs)["loss"][0], reverse)
     assert abs(forward - reverse) > 1e-2

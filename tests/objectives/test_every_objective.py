@@ -5,7 +5,13 @@ import dataclasses
 import pytest
 import torch
 
-from geosd.objectives.objective import Batch, Objective, States, build, names
+from geosd.objectives.objective import (
+    Objective,
+    ObjectiveBatch,
+    ObjectiveStates,
+    build_objective,
+    names,
+)
 from geosd.objectives.reduce import mean_loss
 
 VARIANTS = [
@@ -27,7 +33,7 @@ every = pytest.mark.parametrize(
 
 @every
 def test_terms_are_per_position_and_only_the_loss_has_a_graph(name, hyperparameters, run, batch):
-    terms = run(build(name, **hyperparameters))
+    terms = run(build_objective(name, **hyperparameters))
     n = len(batch.sequence)
     for value in (terms.loss, terms.weight, *terms.parts.values()):
         assert value.shape == (n,) and value.isfinite().all()
@@ -39,7 +45,7 @@ def test_terms_are_per_position_and_only_the_loss_has_a_graph(name, hyperparamet
 
 @every
 def test_gradients_reach_the_student_and_no_other_model(name, hyperparameters, run, batch, logits):
-    terms = run(build(name, **hyperparameters))
+    terms = run(build_objective(name, **hyperparameters))
     mean_loss(terms.loss, terms.weight, batch.sequence).backward()
     assert logits["student"].grad.abs().sum() > 0
     for other in ("teacher", "anchor", "reference"):
@@ -48,7 +54,7 @@ def test_gradients_reach_the_student_and_no_other_model(name, hyperparameters, r
 
 @every
 def test_chunks_of_positions_give_what_the_whole_gives(name, hyperparameters, states, batch):
-    objective = build(name, **hyperparameters)
+    objective = build_objective(name, **hyperparameters)
     whole = objective.per_position(states())
     pieces = [objective.per_position(states(slice(start, start + 4))) for start in range(0, 18, 4)]
     for key, value in whole.items():
@@ -61,7 +67,7 @@ def test_the_gradient_may_pass_through_the_scalars_in_two_stages(
     name, hyperparameters, states, batch, gradient
 ):
     """A loop may combine detached scalars first, then send their gradients into the chunks."""
-    objective = build(name, **hyperparameters)
+    objective = build_objective(name, **hyperparameters)
     local = objective.per_position(states())
 
     def scalar(quantities):
@@ -78,7 +84,7 @@ def test_the_gradient_may_pass_through_the_scalars_in_two_stages(
 
 @every
 def test_a_method_reads_only_the_models_it_needs(name, hyperparameters, states, batch):
-    objective = build(name, **hyperparameters)
+    objective = build_objective(name, **hyperparameters)
     owner = {
         "log_q": "teacher",
         "token_log_q": "teacher",
@@ -97,9 +103,9 @@ def test_a_method_reads_only_the_models_it_needs(name, hyperparameters, states, 
 
 @every
 def test_a_method_is_a_frozen_value(name, hyperparameters):
-    objective = build(name, **hyperparameters)
+    objective = build_objective(name, **hyperparameters)
     assert isinstance(objective, Objective)
-    assert objective == build(name, **hyperparameters)
+    assert objective == build_objective(name, **hyperparameters)
     assert objective.rollouts in ("student", "group", "solution")
     assert objective.needs <= {"teacher", "anchor", "reference"}
     for field in dataclasses.fields(objective):
@@ -109,15 +115,15 @@ def test_a_method_is_a_frozen_value(name, hyperparameters):
 
 @every
 def test_loss_and_gradient_stay_finite_at_the_extremes(name, hyperparameters, batch):
-    objective = build(name, **hyperparameters)
+    objective = build_objective(name, **hyperparameters)
     off = float("-inf")
     rows = [[0, off, off, 0], [40, -40, 0, off], [0, 0, 0, off], [off, 90, 0, off]]
     z = torch.tensor(rows).requires_grad_()
     other = torch.tensor([rows[3], rows[1][::-1], rows[2], rows[3]])
     log_p, log_q = z.log_softmax(-1), other.log_softmax(-1)
     chosen = log_p.gather(-1, torch.tensor([[0], [0], [1], [1]]))[:, 0]
-    states = States(log_p, log_q, log_q, chosen, chosen.detach() - 3, chosen.detach() + 3)
-    two_responses = Batch(torch.tensor([0, 0, 1, 1]), torch.tensor([0.0, 1.0]), 4)
+    states = ObjectiveStates(log_p, log_q, log_q, chosen, chosen.detach() - 3, chosen.detach() + 3)
+    two_responses = ObjectiveBatch(torch.tensor([0, 0, 1, 1]), torch.tensor([0.0, 1.0]), 4)
     terms = objective.combine(objective.per_position(states), two_responses)
     loss = mean_loss(terms.loss, terms.weight, two_responses.sequence)
     loss.backward()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from geosd.objectives.objective import States, build
+from geosd.objectives.objective import ObjectiveStates, build_objective
 
 Z = [[0.3, -1.2, 2.0, 0.4], [5.0, 0.0, -3.0, 1.0], [0.0, 0.0, 0.0, 0.0]]
 ZQ = [[2.5, -1.0, 0.1, 0.4], [-2.0, 4.0, 0.5, 1.0], [0.0, 0.0, 0.0, 0.0]]
@@ -16,8 +16,8 @@ TAU, T = 0.05, 1.1
 def loss(z, zq, clip=TAU, temperature=T):
     """[N] of the objective at logits of student and teacher [N, V]."""
     nothing = torch.zeros(len(z), dtype=z.dtype)
-    states = States(z.log_softmax(-1), zq.log_softmax(-1), None, nothing, nothing, nothing)
-    return build("opsd", clip=clip, temperature=temperature).per_position(states)["loss"]
+    states = ObjectiveStates(z.log_softmax(-1), zq.log_softmax(-1), None, nothing, nothing, nothing)
+    return build_objective("opsd", clip=clip, temperature=temperature).per_position(states)["loss"]
 
 
 def by_hand(z, zq, clip, temperature):
@@ -60,7 +60,10 @@ def test_it_is_torchs_divergence_clamped_entry_by_entry_before_the_sum():
 
 
 def test_without_clip_and_temperature_it_is_fwdkl(run, gradient):
-    plain, fwdkl = run(build("opsd", clip=math.inf, temperature=1.0)), run(build("fwdkl"))
+    plain, fwdkl = (
+        run(build_objective("opsd", clip=math.inf, temperature=1.0)),
+        run(build_objective("fwdkl")),
+    )
     torch.testing.assert_close(plain.loss, fwdkl.loss, rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(gradient(plain.loss.sum()), gradient(fwdkl.loss.sum()))
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.objectives.reduce import loss_terms, mean_loss
+from geosd.objectives.reduce import mean_loss, mean_loss_terms
 
 
 def naive(loss, weight, sequence, over):
@@ -83,4 +83,4 @@ def test_the_number_of_terms_is_one_over_the_weight_of_a_token(over):
     sequence = torch.arange(3).repeat_interleave(length)
     loss = torch.zeros(10, requires_grad=True)
     mean_loss(loss, torch.ones(10), sequence, over).backward()
-    torch.testing.assert_close(1 / loss_terms(length, over)[sequence], loss.grad)
+    torch.testing.assert_close(1 / mean_loss_terms(length, over)[sequence], loss.grad)

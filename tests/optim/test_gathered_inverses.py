@@ -8,7 +8,7 @@ from cases import decoder
 from torch import distributed
 
 from geosd.optim import kfac as kfac_module
-from geosd.optim.damped_inverse import solve_left, solve_right, tf32_products
+from geosd.optim.damped_inverse import solve_left, solve_right, tf32_inverse_products
 from geosd.optim.kfac import KFAC
 from geosd.optim.partition import BlockRange
 
@@ -94,9 +94,9 @@ def test_tf32_changes_a_preconditioned_gradient_by_less_than_bf16s_rounding_of_i
 def test_tf32_is_of_these_products_alone_and_of_no_cpu():
     settings = torch.backends.cuda.matmul
     before = settings.allow_tf32
-    with tf32_products(torch.device("cpu")):
+    with tf32_inverse_products(torch.device("cpu")):
         assert settings.allow_tf32 == before
-    with pytest.raises(ValueError, match="in between"), tf32_products(torch.device("cuda")):
+    with pytest.raises(ValueError, match="in between"), tf32_inverse_products(torch.device("cuda")):
         assert settings.allow_tf32
         raise ValueError("in between")
     assert settings.allow_tf32 == before

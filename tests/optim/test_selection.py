@@ -6,12 +6,12 @@ from cases import EXPERTS, decoder
 from torch import nn
 
 from geosd.optim.kfac import KFAC
-from geosd.optim.layer_selection import is_in_block, select_layers, shared_input_factors
+from geosd.optim.layer_selection import layer_is_in_block, layers_of_shared_input, select_layers
 
 
 def test_the_seven_projections_of_every_block_and_nothing_else(make_decoder):
     for family in ("Qwen3", "Llama", "Olmo3"):
-        names = list(select_layers(make_decoder(family), is_in_block))
+        names = list(select_layers(make_decoder(family), layer_is_in_block))
         assert len(names) == 2 * 7
         assert not any("lm_head" in name or "embed" in name for name in names)
 
@@ -22,8 +22,8 @@ def test_adapters_of_blocks_are_taken_and_experts_are_not():
     taken += ["layers.0.mlp.up_proj", "layers.0.mlp.gate", "0.dense", "q_proj"]
     left = ["base_model.model.lm_head.lora_A.default", "altup_projections.0", "project_in"]
     left += ["layers.0.mlp.experts.3.gate_proj", "layers.0.mlp.experts.lora_A.default"]
-    assert all(is_in_block(name, None) for name in taken)
-    assert not any(is_in_block(name, None) for name in left)
+    assert all(layer_is_in_block(name, None) for name in taken)
+    assert not any(layer_is_in_block(name, None) for name in left)
 
 
 def test_any_linear_can_be_chosen_by_its_name():
@@ -39,7 +39,7 @@ def test_frozen_layers_are_left_out():
 
 def test_an_empty_choice_says_what_there_is():
     with pytest.raises(ValueError, match=r"the model has \['0'\](.|\n)*Hint"):
-        select_layers(nn.Sequential(nn.Linear(2, 2)), is_in_block)
+        select_layers(nn.Sequential(nn.Linear(2, 2)), layer_is_in_block)
 
 
 def test_a_shared_weight_is_refused():
@@ -51,7 +51,7 @@ def test_a_shared_weight_is_refused():
 
 def test_projections_of_one_input_follow_the_first_of_their_block():
     names = [f"{layer}.{leaf}" for layer in (0, 1) for leaf in ("q_proj", "k_proj", "v_proj")]
-    input_owners = shared_input_factors([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
+    input_owners = layers_of_shared_input([*names, "0.o_proj", "1.up_proj", "v_proj", "k_proj"])
     assert [input_owners[name] for name in names] == ["0.q_proj"] * 3 + ["1.q_proj"] * 3
     assert all(input_owners[n] == n for n in ("0.o_proj", "1.up_proj", "v_proj", "k_proj"))
 

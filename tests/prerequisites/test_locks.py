@@ -12,14 +12,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from geosd.prerequisites.checks import installed_versions, locked_versions
+from geosd.prerequisites.checks import installed_versions_to_check, locked_versions_to_check
 
 EXTRAS = ("reproduce", "math", "vllm")
 
 
 @pytest.fixture(scope="module")
 def gpu(root):
-    return locked_versions(root / "envs/gpu.txt")
+    return locked_versions_to_check(root / "envs/gpu.txt")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_lock_pins_each_package_once_and_each_file_by_its_hash(root, name):
     lock = root / f"envs/{name}.txt"
     lines = lock.read_text().splitlines()
     pins = [number for number, line in enumerate(lines) if "==" in line and line[0] != "#"]
-    assert len(pins) == len(locked_versions(lock))
+    assert len(pins) == len(locked_versions_to_check(lock))
     for number in pins:
         assert lines[number].endswith("\\") and "--hash=sha256:" in lines[number + 1], lines[number]
 
@@ -64,14 +64,14 @@ def test_every_lock_is_tested(root):
 
 
 def test_each_package_that_pyproject_names_is_pinned_for_a_laptop_and_so_is_what_builds(root):
-    laptop = locked_versions(root / "envs/laptop.txt")
+    laptop = locked_versions_to_check(root / "envs/laptop.txt")
     for requirement in declared(root, ("test",)):
         assert requirement.specifier.contains(laptop[canonicalize_name(requirement.name)]), (
             requirement
         )
     assert {"setuptools", "pip"} <= laptop.keys()
     for extra in ("gguf", "smollm2", "lora"):
-        pins = laptop | locked_versions(root / f"envs/{extra}.txt")
+        pins = laptop | locked_versions_to_check(root / f"envs/{extra}.txt")
         for requirement in declared(root, (extra,)):
             assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)])
 
@@ -90,14 +90,14 @@ def test_no_lock_names_where_packages_come_from(root):
 
 
 def test_both_locks_have_one_version_of_each_package_but_for_the_overrides(root, gpu, overrides):
-    laptop = locked_versions(root / "envs/laptop.txt")
+    laptop = locked_versions_to_check(root / "envs/laptop.txt")
     differing = {name for name in laptop.keys() & gpu.keys() if laptop[name] != gpu[name]}
     assert differing == {*overrides, "setuptools"}  # of setuptools vLLM takes none so new
 
 
 def test_the_lock_holds_what_its_packages_need_of_one_another(gpu, overrides):
     """As far as they are installed here, at the same version: their metadata say what they need."""
-    installed = installed_versions()
+    installed = installed_versions_to_check()
     same = [name for name in gpu if name in installed and installed[name] == gpu[name]]
     assert len(same) > 100
     for name in same:
@@ -112,8 +112,8 @@ def test_the_lock_holds_what_its_packages_need_of_one_another(gpu, overrides):
 
 def test_verl_is_tested_under_a_transformers_that_it_allows(root):
     """Not under that of the laptop, which its own metadata refuse."""
-    verl = locked_versions(root / "envs/verl.txt")
-    laptop = locked_versions(root / "envs/laptop.txt")
+    verl = locked_versions_to_check(root / "envs/verl.txt")
+    laptop = locked_versions_to_check(root / "envs/laptop.txt")
     assert Version(verl["transformers"]) < Version(laptop["transformers"])
     assert {"tokenizers", "huggingface-hub"} <= verl.keys()
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from geosd.files import bytes_below
+from geosd.files import bytes_of_files
 from geosd.prerequisites.checks import (
-    check_cache,
-    check_checkpoint,
+    check_checkpoint_prerequisite,
     check_disk,
     check_gpu_memory,
+    check_hub_cache,
     check_local_gpus,
-    check_raw_files,
+    check_raw_file_prerequisite,
     hub_answers,
 )
 
@@ -30,16 +30,18 @@ def raw(tmp_path):
 
 
 def test_raw_files_that_are_not_available_are_named(raw):
-    check = check_raw_files(raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=False)
+    check = check_raw_file_prerequisite(
+        raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=False
+    )
     assert check.state == "missing"
     assert "math500" in check.found and "aime24" not in check.found and "train" not in check.found
 
 
 def test_raw_files_may_come_from_the_folder_the_cache_or_the_hub(raw):
-    check = check_raw_files(raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=True)
+    check = check_raw_file_prerequisite(raw, NAMES, cached=["bench/aime24.jsonl"], hub_answers=True)
     assert check.state == "ok"
     assert check.found.startswith("1 in the folder, 1 in the hub's cache, 1 on the hub")
-    assert check_raw_files(raw, NAMES[:1], cached=[], hub_answers=False).state == "ok"
+    assert check_raw_file_prerequisite(raw, NAMES[:1], cached=[], hub_answers=False).state == "ok"
 
 
 @pytest.mark.parametrize(
@@ -54,16 +56,18 @@ def test_raw_files_may_come_from_the_folder_the_cache_or_the_hub(raw):
 def test_a_checkpoint_must_be_where_the_job_that_reads_it_finds_it(
     cached, answers, on_nodes, state
 ):
-    check = check_checkpoint("qwen3-8b", "Qwen/Qwen3-8B", "b968", cached, answers, on_nodes)
+    check = check_checkpoint_prerequisite(
+        "qwen3-8b", "Qwen/Qwen3-8B", "b968", cached, answers, on_nodes
+    )
     assert check.state == state
     assert state == "ok" or "hf download Qwen/Qwen3-8B --revision b968" in check.cure
 
 
 def test_a_cache_in_the_home_folder_is_doubted_where_nodes_read_it():
     home = Path.home() / ".cache/huggingface/hub"
-    assert check_cache(home, token=False, on_nodes=True).state == "unknown"
-    assert check_cache(home, token=False, on_nodes=False).state == "ok"
-    assert "token is set" in check_cache(Path("/shared/hf"), token=True, on_nodes=True).found
+    assert check_hub_cache(home, token=False, on_nodes=True).state == "unknown"
+    assert check_hub_cache(home, token=False, on_nodes=False).state == "ok"
+    assert "token is set" in check_hub_cache(Path("/shared/hf"), token=True, on_nodes=True).found
 
 
 def test_a_full_disk_is_missing_and_what_is_there_need_not_be_written_again(tmp_path):
@@ -77,7 +81,7 @@ def test_bytes_are_those_of_all_files_below_the_folders_that_exist(tmp_path):
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/one").write_bytes(bytes(3))
     (tmp_path / "a/b/two").write_bytes(bytes(4))
-    assert bytes_below([tmp_path / "a", tmp_path / "absent"]) == 7
+    assert bytes_of_files([tmp_path / "a", tmp_path / "absent"]) == 7
 
 
 @pytest.fixture

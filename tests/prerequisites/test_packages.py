@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.cli.extras import required_packages
-from geosd.prerequisites.checks import check_lock, check_package, locked_versions
+from geosd.cli.extras import packages_of_extras
+from geosd.prerequisites.checks import check_lock, check_package, locked_versions_to_check
 
 PINS = {"numpy": "2.3.5", "torch": "2.13.0", "vllm": "0.32.0"}
 
@@ -17,14 +17,14 @@ def checked(installed, needed=tuple(PINS)):
 def test_pins_are_read_without_their_hashes_and_under_one_spelling(tmp_path):
     lock = tmp_path / "lock.txt"
     lock.write_text("# by uv\nRuamel.Yaml==1.0 \\\n    --hash=sha256:0\n\nnumpy==2.3.5  # why\n")
-    assert locked_versions(lock) == {"ruamel-yaml": "1.0", "numpy": "2.3.5"}
+    assert locked_versions_to_check(lock) == {"ruamel-yaml": "1.0", "numpy": "2.3.5"}
 
 
 def test_a_line_that_pins_nothing_is_named(tmp_path):
     lock = tmp_path / "lock.txt"
     lock.write_text("numpy==2.3.5\ntorch>=2.6\n")
     with pytest.raises(ValueError, match=r"lock.txt:2: 'torch>=2.6'(?s:.*)Hint:"):
-        locked_versions(lock)
+        locked_versions_to_check(lock)
 
 
 def test_the_locked_versions_are_ok_however_they_were_built():
@@ -57,4 +57,4 @@ def test_extras_within_extras_are_followed():
         'geosd[report,workflow]; extra == "reproduce"',
         'pytest; extra == "test"',
     ]
-    assert required_packages(["reproduce"], declared) == {"torch", "pandas", "dvc"}
+    assert packages_of_extras(["reproduce"], declared) == {"torch", "pandas", "dvc"}

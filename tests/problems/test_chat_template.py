@@ -8,7 +8,7 @@ import pytest
 from cases import limited_process
 
 from geosd.problems import chat_prompts
-from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render
+from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render_chat
 
 TURNS = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two \ud800 \n"}]
 LOOP = "{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}"
@@ -44,9 +44,9 @@ def test_a_hostile_template_ends_and_names_the_checkpoint(kind):
     template, words = HOSTILE[kind]
     began = time.process_time()
     with pytest.raises(ChatTemplateError, match=f"(?s)template of base/x: .*{words}.*Hint: "):
-        render(template, TURNS, {}, "base/x")
+        render_chat(template, TURNS, {}, "base/x")
     assert time.process_time() - began < 1  # of this process
-    assert render("{{ messages[1].content }}", TURNS, {}, "base/x") == TURNS[1]["content"]
+    assert render_chat("{{ messages[1].content }}", TURNS, {}, "base/x") == TURNS[1]["content"]
 
 
 @pytest.mark.slow
@@ -58,17 +58,17 @@ def test_each_prompt_has_the_whole_time(process):
         stat = Path(f"/proc/{process.process.pid}/stat").read_text()
         return sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
-    assert render(slow, TURNS, {}, "x") == "done"
+    assert render_chat(slow, TURNS, {}, "x") == "done"
     before = used()
     while used() < before + process.seconds + 0.5:
-        assert render(slow, TURNS, {}, "x") == "done"
+        assert render_chat(slow, TURNS, {}, "x") == "done"
 
 
 def test_a_process_that_was_killed_is_started_again(process):
-    assert render("a", TURNS, {}, "x") == "a"
+    assert render_chat("a", TURNS, {}, "x") == "a"
     process.process.kill()
     process.process.wait()
-    assert render("b", TURNS, {}, "x") == "b"
+    assert render_chat("b", TURNS, {}, "x") == "b"
 
 
 def test_a_prompt_is_what_transformers_writes(tiny):

@@ -12,12 +12,12 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 
 from geosd.problems.dapo.raw_files import BENCHMARKS, TRAINING, read_raw_files
 from geosd.problems.dataset_download import (
-    CatalogueEntry,
+    DatasetCatalogueEntry,
     DownloadError,
     WrongFileError,
-    answers_sha256,
-    fetch_file,
-    load_catalogue,
+    downloaded_answers_sha256,
+    fetch_dataset_file,
+    load_dataset_catalogue,
 )
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -26,7 +26,7 @@ ROWS = [
     {"number": 2, "question": "Two?", "answer": "27.0"},
     {"number": 3, "question": "Three?", "answer": r"336^\circ"},
 ]
-ENTRY = CatalogueEntry(
+ENTRY = DatasetCatalogueEntry(
     name="bench/small.jsonl",
     repo="owner/small",
     revision=COMMIT,
@@ -35,7 +35,7 @@ ENTRY = CatalogueEntry(
     columns={"id": "number", "problem": "question", "answer": "answer"},
     integers=True,
     rows=3,
-    answers=answers_sha256(["27", "70", "336"]),
+    answers=downloaded_answers_sha256(["27", "70", "336"]),
 )
 
 
@@ -63,7 +63,7 @@ def hub(tmp_path, monkeypatch):
 
 
 def test_a_file_is_fetched_once_and_converted(hub, tmp_path):
-    record = fetch_file(ENTRY, tmp_path / "raw")
+    record = fetch_dataset_file(ENTRY, tmp_path / "raw")
     lines = (tmp_path / "raw/bench/small.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"id": "1", "problem": "One?", "answer": "70"},
@@ -73,12 +73,12 @@ def test_a_file_is_fetched_once_and_converted(hub, tmp_path):
     written = (tmp_path / "raw/bench/small.jsonl").read_bytes()
     assert record["sha256"] == hashlib.sha256(written).hexdigest()
     hub.network = False
-    assert fetch_file(ENTRY, tmp_path / "raw") == record and len(hub.downloads) == 1
+    assert fetch_dataset_file(ENTRY, tmp_path / "raw") == record and len(hub.downloads) == 1
 
 
 def test_a_file_of_another_hash_is_refused(hub, tmp_path):
     with pytest.raises(WrongFileError, match="(?s)bench/small.jsonl.*expected 000.*got.*Hint:"):
-        fetch_file(replace(ENTRY, sha256="0" * 64), tmp_path / "raw")
+        fetch_dataset_file(replace(ENTRY, sha256="0" * 64), tmp_path / "raw")
 
 
 def test_another_edition_is_known_by_its_answers(hub, tmp_path):
@@ -90,7 +90,7 @@ def test_another_edition_is_known_by_its_answers(hub, tmp_path):
     with pytest.raises(
         WrongFileError, match="(?s)expected 3 problems whose answers.*another edition"
     ):
-        fetch_file(ENTRY, tmp_path / "raw")
+        fetch_dataset_file(ENTRY, tmp_path / "raw")
     assert hub.downloads == []
 
 
@@ -100,7 +100,7 @@ def test_a_benchmark_that_holds_no_answers_is_named(hub, tmp_path, content):
     path.parent.mkdir(parents=True)
     path.write_text(content)
     with pytest.raises(WrongFileError, match=rf"(?s){path}: no JSON lines .*\nHint: "):
-        fetch_file(ENTRY, tmp_path / "raw")
+        fetch_dataset_file(ENTRY, tmp_path / "raw")
 
 
 def test_without_network_the_error_says_where_files_go(hub, tmp_path):
@@ -108,7 +108,7 @@ def test_without_network_the_error_says_where_files_go(hub, tmp_path):
     with pytest.raises(
         DownloadError, match=f"(?s)test.parquet of owner/small at {COMMIT}.*data.raw"
     ):
-        fetch_file(ENTRY, tmp_path / "raw")
+        fetch_dataset_file(ENTRY, tmp_path / "raw")
 
 
 def test_a_column_that_is_not_there_is_named(hub, tmp_path):
@@ -116,22 +116,22 @@ def test_a_column_that_is_not_there_is_named(hub, tmp_path):
     with pytest.raises(
         WrongFileError, match="(?s)row 0 .* has no text, only number, question, answer"
     ):
-        fetch_file(entry, tmp_path / "raw")
+        fetch_dataset_file(entry, tmp_path / "raw")
 
 
 def test_an_answer_that_is_no_integer_is_named(hub, tmp_path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{**ROWS[0], "answer": "1/2"}]), hub.path)
     with pytest.raises(WrongFileError, match="(?s)row 0 answers '1/2'"):
-        fetch_file(ENTRY, tmp_path / "raw")
+        fetch_dataset_file(ENTRY, tmp_path / "raw")
 
 
 def test_the_catalogue_lists_the_files_that_the_source_reads_each_pinned_to_a_commit():
-    entries = load_catalogue("dapo-math")
+    entries = load_dataset_catalogue("dapo-math")
     assert {e.name for e in entries} == {str(TRAINING), *map(str, BENCHMARKS.values())}
     for entry in entries:
         assert len(entry.revision) == 40 and int(entry.revision, 16)
         assert entry.sha256 is None or len(entry.sha256) == 64
-    assert load_catalogue("search") == ()
+    assert load_dataset_catalogue("search") == ()
 
 
 def test_published_files_in_place_are_what_the_catalogue_says(shared_data, tmp_path, monkeypatch):
@@ -139,6 +139,6 @@ def test_published_files_in_place_are_what_the_catalogue_says(shared_data, tmp_p
         raise AssertionError("a file in place was fetched")
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", no_network)
-    for entry in load_catalogue("dapo-math"):
-        fetch_file(entry, shared_data)
+    for entry in load_dataset_catalogue("dapo-math"):
+        fetch_dataset_file(entry, shared_data)
     assert len(read_raw_files(shared_data).training) == 17917

@@ -13,15 +13,15 @@ from geosd.problems.miniature import (
     PAD,
     MiniatureGrader,
     MiniaturePrompts,
-    build_tokenizer,
-    is_held_out,
+    build_miniature_tokenizer,
+    is_held_out_of_miniature,
 )
-from geosd.problems.search.corpora import BLIND, VOCABULARY, draw_solution
-from geosd.problems.search.equations import SEARCH, draw_question
+from geosd.problems.search.corpora import BLIND, VOCABULARY, draw_corpus_solution
+from geosd.problems.search.equations import SEARCH, draw_equations
 from geosd.problems.sources import get_data_source
 
 PROMPTS = MiniaturePrompts()
-TOKENIZER = build_tokenizer(VOCABULARY)
+TOKENIZER = build_miniature_tokenizer(VOCABULARY)
 grade = MiniatureGrader()
 
 
@@ -60,8 +60,8 @@ def test_a_gold_answer_that_is_no_integer_is_refused():
 
 def solved(seed):
     draw = random.Random(seed)
-    question = draw_question(draw.choice(SEARCH.benchmarks), draw)
-    return str(question), draw_solution(question, BLIND, draw)
+    question = draw_equations(draw.choice(SEARCH.benchmarks), draw)
+    return str(question), draw_corpus_solution(question, BLIND, draw)
 
 
 @given(st.integers(0, 2**32), st.floats(0, 1))
@@ -132,7 +132,7 @@ def test_every_problem_of_a_search_world_is_held_out_and_worked_where_pi_0_canno
     splits = get_data_source(name).prepare({**sizes, "seed": 3})
     problems = [*splits.train, *splits.select, *splits.test]
     assert len(problems) == 120
-    assert all(is_held_out(problem.question) for problem in problems)
+    assert all(is_held_out_of_miniature(problem.question) for problem in problems)
     worked = splits.card.get("worked_solutions", {})
     assert len(worked) == (120 if name == "search-wide" else 0)
     grade = MiniatureGrader()
@@ -145,6 +145,6 @@ def test_every_problem_of_a_search_world_is_held_out_and_worked_where_pi_0_canno
 def test_one_question_in_eight_is_held_out_in_each_benchmark():
     rng = random.Random(0)
     for benchmark in SEARCH.benchmarks:
-        drawn = [is_held_out(str(draw_question(benchmark, rng))) for _ in range(4000)]
+        drawn = [is_held_out_of_miniature(str(draw_equations(benchmark, rng))) for _ in range(4000)]
         # Four standard errors of a share of 1/8 in 4,000 draws.
         assert abs(sum(drawn) / len(drawn) - 1 / 8) < 0.021

@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 
 from geosd.problems.dapo.raw_files import RawProblem
-from geosd.problems.dapo.splits import without_overlaps
+from geosd.problems.dapo.splits import split_without_overlaps
 from geosd.problems.grading.typed_grader import LONGEST_RESPONSE, TypedGrader
 from geosd.problems.sources import get_data_source
-from geosd.problems.sources.jsonl import DamagedProblemError, find_files
-from geosd.problems.sources.jsonl import read_problems as read_graded_problems
+from geosd.problems.sources.jsonl import DamagedJsonlError, find_jsonl_files
+from geosd.problems.sources.jsonl import read_jsonl_problems as read_graded_problems
 
 SIZES = dict(train=20, select_train=4, select_validation=3, test_id=5, test_per_benchmark=2)
 WORDS = "apple bear cloud drum east fig gate hill iron jar kite lamp moon nest oak pear".split()
@@ -127,9 +127,9 @@ def test_near_copies_of_a_benchmark_are_dropped_and_named(tmp_path):
 def test_both_sources_find_the_same_overlaps():
     own = [RawProblem("a", LONG.format(1, 2, 3), "9"), RawProblem("b", question(1), "1")]
     benchmark = {"hard": [RawProblem("h", LONG.format(1, 2, 4), "12")]}
-    kept, card = without_overlaps(own, benchmark, exclude=True)
+    kept, card = split_without_overlaps(own, benchmark, exclude=True)
     assert [row.id for row in kept] == ["b"] and len(card["overlaps"]) == 1
-    kept, again = without_overlaps(own, benchmark, exclude=False)
+    kept, again = split_without_overlaps(own, benchmark, exclude=False)
     assert [row.id for row in kept] == ["a", "b"] and again == card
 
 
@@ -167,7 +167,7 @@ def test_a_solution_that_contradicts_its_answer_is_named_with_the_cause(
     tmp_path, read_problems, solution, message
 ):
     write(tmp_path / "own.jsonl", [{"question": "a?", "answer": "7", "solution": solution}])
-    with pytest.raises(DamagedProblemError, match=f"(?s)own.jsonl:1: .*{message}.*Hint:"):
+    with pytest.raises(DamagedJsonlError, match=f"(?s)own.jsonl:1: .*{message}.*Hint:"):
         read_problems(tmp_path / "own.jsonl")
 
 
@@ -199,7 +199,7 @@ def test_files_with_a_mark_of_an_editor_may_be_joined(tmp_path, read_problems):
 
 def test_the_names_of_keys_command_no_terminal(tmp_path, read_problems):
     write(tmp_path / "own.jsonl", [{"question": "a?", "\u001b[2J": "7"}])
-    with pytest.raises(DamagedProblemError) as caught:
+    with pytest.raises(DamagedJsonlError) as caught:
         read_problems(tmp_path / "own.jsonl")
     assert r"\x1b[2J" in str(caught.value) and "\u001b" not in str(caught.value)
 
@@ -267,13 +267,13 @@ def test_what_cannot_be_seen_around_an_answer_is_no_part_of_it(tmp_path, read_pr
 def test_a_damaged_line_is_named_by_file_and_number(tmp_path, line, message, read_problems):
     file = tmp_path / "own.jsonl"
     file.write_text('{"question": "one?", "answer": "1"}\n\n' + line + "\n")
-    with pytest.raises(DamagedProblemError, match=f"(?s)own.jsonl:3: .*{message}.*Hint:"):
+    with pytest.raises(DamagedJsonlError, match=f"(?s)own.jsonl:3: .*{message}.*Hint:"):
         read_problems(file)
 
 
 def test_bytes_that_are_no_text_are_named_by_file_and_number(tmp_path, read_problems):
     (tmp_path / "own.jsonl").write_bytes(b'{"question": "\xff", "answer": "1"}\n')
-    with pytest.raises(DamagedProblemError, match="own.jsonl:1: "):
+    with pytest.raises(DamagedJsonlError, match="own.jsonl:1: "):
         read_problems(tmp_path / "own.jsonl")
 
 
@@ -282,7 +282,7 @@ def test_a_file_without_a_line_is_named_and_the_mark_of_an_editor_at_its_begin_i
 ):
     file = tmp_path / "own.jsonl"
     file.write_text("\n")
-    with pytest.raises(DamagedProblemError, match="(?s)own.jsonl: holds no problem.*Hint:"):
+    with pytest.raises(DamagedJsonlError, match="(?s)own.jsonl: holds no problem.*Hint:"):
         read_problems(file)
     file.write_text('{"question": "one?", "answer": "1"}\n', encoding="utf-8-sig")
     assert [each.text for each in read_problems(file)[0]] == ["one?"]
@@ -292,7 +292,7 @@ def test_a_file_without_a_line_is_named_and_the_mark_of_an_editor_at_its_begin_i
 def test_a_path_without_problems_is_named(raw, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match=f"(?s)data.raw is {raw}, .*Hint:"):
-        find_files(raw)
+        find_jsonl_files(raw)
 
 
 @pytest.mark.parametrize("name", ["id", "select_train", "a b"])
@@ -300,7 +300,7 @@ def test_a_benchmark_cannot_take_the_name_of_a_split(tmp_path, name):
     for each in ("train", name):
         write(tmp_path / f"{each}.jsonl", rows([1]))
     with pytest.raises(ValueError, match=f"(?s)cannot be called '{name}'.*Hint:"):
-        find_files(str(tmp_path))
+        find_jsonl_files(str(tmp_path))
 
 
 def test_a_benchmark_that_is_too_small_is_named(tmp_path):

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.problems.problem_splits import GeneratedProblem, generate_splits
+from geosd.problems.problem_splits import SplitProblem, generate_splits
 from geosd.problems.search.equations import SEARCH
 from geosd.problems.sources.search import Search
 
@@ -43,7 +43,7 @@ def draw_few(number):
     """Splits of `number` problems of a benchmark that has 22 questions."""
     sizes = dict.fromkeys(("train", "select_train", "select_validation", "test_id"), 0)
     return generate_splits(
-        lambda kind, rng: GeneratedProblem(str(rng.randrange(22)), "0"),
+        lambda kind, rng: SplitProblem(str(rng.randrange(22)), "0"),
         [SEARCH.in_distribution(), replace(SEARCH.in_distribution(), name="tiny")],
         {**sizes, "test_per_benchmark": number, "seed": 0},
         "few",
@@ -68,7 +68,7 @@ def test_an_exhausted_world_is_given_up_after_so_many_draws_however_many_are_wan
 
     def draw_problem(kind, rng):
         drawn.append(rng.randrange(100))
-        return GeneratedProblem(str(drawn[-1]), "0")
+        return SplitProblem(str(drawn[-1]), "0")
 
     sizes = dict.fromkeys(("test_id", "test_per_benchmark", "select_train", "select_validation"), 5)
     kinds = [SEARCH.in_distribution()] * 2

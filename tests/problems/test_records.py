@@ -8,11 +8,11 @@ import pytest
 
 from geosd.files import DamagedFileError
 from geosd.json_lines import write_jsonl
-from geosd.problems.records import PooledSolutions, Problem, read_problems
+from geosd.problems.records import PooledSolutionsRecord, Problem, read_problems
 from geosd.sampling.solution_pool import read_pool
 
 PROBLEMS = [Problem(f"p{n}", "train", f"{n}+1?", str(n + 1)) for n in range(4)]
-POOL = [PooledSolutions(p.id, (f"So {p.answer}.",), 4, 2) for p in PROBLEMS]
+POOL = [PooledSolutionsRecord(p.id, (f"So {p.answer}.",), 4, 2) for p in PROBLEMS]
 
 
 def refused(read, path, rows, *arguments) -> str:

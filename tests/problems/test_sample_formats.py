@@ -6,7 +6,7 @@ import pytest
 
 from geosd.cli.grade import main
 from geosd.json_lines import DamagedLineError, write_jsonl
-from geosd.problems.records import Problem, Sample
+from geosd.problems.records import Problem, SampleRecord
 
 GOLD = "She sold 48/2 = <<48/2=24>>24 clips.\n#### 1,024"
 
@@ -84,7 +84,7 @@ def test_samples_of_geosd_are_graded_by_the_answers_of_their_problems(tmp_path, 
         Problem(f"{b}-{i}", b, f"What is {i}?", str(i)) for b in ("id", "far") for i in (0, 7)
     ]
     samples = [
-        Sample(p.benchmark, p.id, k, text, 9, *verdict)
+        SampleRecord(p.benchmark, p.id, k, text, 9, *verdict)
         for p in problems
         for k, (text, verdict) in enumerate(
             [

@@ -3,7 +3,7 @@
 import pytest
 from cases import python
 
-from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render
+from geosd.problems.chat_prompts import ChatPrompts, ChatTemplateError, render_chat
 from geosd.problems.encoding import encoding_of
 
 TURNS = [{"role": "user", "content": "one"}]
@@ -63,12 +63,12 @@ def test_a_template_that_asks_for_no_date_needs_no_setting(tiny):
 )
 def test_what_is_not_twice_alike_is_refused(template, words):
     with pytest.raises(ChatTemplateError, match=f"(?s)template of x: .*{words}.*Hint: "):
-        render(template, TURNS, {}, "x")
+        render_chat(template, TURNS, {}, "x")
 
 
 def test_an_address_that_a_question_spells_out_is_its_own():
     turns = [{"role": "user", "content": "What lies at 0x7fffdeadbeef?"}]
-    assert render("{{ messages[0].content }}", turns, {}, "x") == turns[0]["content"]
+    assert render_chat("{{ messages[0].content }}", turns, {}, "x") == turns[0]["content"]
 
 
 @pytest.mark.slow
@@ -80,7 +80,9 @@ def test_the_words_are_the_same_in_every_time_zone_and_process(monkeypatch):
     )
     names = {f"name{i}": i for i in range(20)}
     arguments = (template, TURNS, {"names": names}, "x", "2024-07-26")
-    program = f"from geosd.problems.chat_prompts import render\nprint(render(*{arguments!r}))"
+    program = (
+        f"from geosd.problems.chat_prompts import render_chat\nprint(render_chat(*{arguments!r}))"
+    )
     printed = set()
     for zone in ("Etc/GMT+12", "Etc/GMT-14"):
         monkeypatch.setenv("TZ", zone)

@@ -10,7 +10,7 @@ from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
 from geosd.problems import tokenizer_process
-from geosd.problems.tokenizer_process import TextEncoder, TokenizerError
+from geosd.problems.tokenizer_process import TokenizerError, TokenizerProcess
 
 WORDS = {"[UNK]": 0, "a": 1, "!": 2, "aa": 3, "<end>": 4}
 SPLIT = r"a{1,2}|[\s\S]"
@@ -41,7 +41,7 @@ def test_ids_are_those_of_the_tokenizer_itself(pattern, text, process):
     words = tokenizer(pattern)
     expected = words(text, add_special_tokens=False).input_ids
     process.stop()
-    assert TextEncoder(words).ids(text) == expected
+    assert TokenizerProcess(words).ids(text) == expected
     assert (process.process is None) == (pattern is None)  # the library's own patterns run here
 
 
@@ -49,11 +49,11 @@ def test_settings_of_a_file_do_not_cut_or_fill_what_is_encoded(process):
     words = tokenizer(SPLIT)
     words.backend_tokenizer.enable_truncation(2)
     words.backend_tokenizer.enable_padding(length=1000)
-    assert TextEncoder(words).ids("a!a!") == [1, 2, 1, 2]
+    assert TokenizerProcess(words).ids("a!a!") == [1, 2, 1, 2]
 
 
 def test_a_pattern_that_gives_up_is_one_line_that_names_the_tokenizer(capfd):
-    words, text = TextEncoder(tokenizer(BACKTRACKS)), "a" * 60 + "!"
+    words, text = TokenizerProcess(tokenizer(BACKTRACKS)), "a" * 60 + "!"
     assert words.ids("aaaa") == [0]
     for _ in range(2):
         with pytest.raises(
@@ -67,7 +67,7 @@ def test_a_pattern_that_gives_up_is_one_line_that_names_the_tokenizer(capfd):
 @pytest.mark.slow
 def test_a_text_that_takes_for_ever_ends_and_the_next_one_is_encoded(process):
     # Quadratic at each place, and there below the limit at which the library gives up.
-    words = TextEncoder(tokenizer(r"a*a*[b-z]|[\s\S]"))
+    words = TokenizerProcess(tokenizer(r"a*a*[b-z]|[\s\S]"))
     began = time.process_time()
     with pytest.raises(TokenizerError, match="(?s)base/x .*processor time.*Hint: "):
         words.ids("a" * 4000)
@@ -85,15 +85,15 @@ def test_a_panic_here_is_named_too(monkeypatch):
     def panics(*_, **__):
         raise PanicException("index out of bounds")
 
-    for method, use in (("__call__", TextEncoder.ids), ("decode", TextEncoder.text)):
+    for method, use in (("__call__", TokenizerProcess.ids), ("decode", TokenizerProcess.text)):
         monkeypatch.setattr(type(words), method, panics)
         with pytest.raises(TokenizerError, match="(?s)base/x .*PanicException: index.*Hint: "):
-            use(TextEncoder(words), "a")
+            use(TokenizerProcess(words), "a")
 
 
 def test_a_program_that_was_forked_asks_a_process_of_its_own(process):
     """Two that write to one process would get each other's replies."""
-    words = TextEncoder(tokenizer(SPLIT))
+    words = TokenizerProcess(tokenizer(SPLIT))
     words.ids("a")
     started = process.process.pid
     child = os.fork()

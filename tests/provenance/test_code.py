@@ -18,7 +18,7 @@ import pytest
 from geosd.objectives.objective import names as objectives
 from geosd.problems.sources import names as sources_of_data
 from geosd.provenance import code
-from geosd.provenance.code import SOURCES, code_of, digest, meaning, module_of
+from geosd.provenance.code import SOURCES, code_digest, code_meaning, code_module, code_of
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_every_objective_and_source_is_where_its_name_says():
     for key, registered in (("objective", objectives()), ("source", sources_of_data())):
         assert registered
         for name in registered:
-            import_module(module_of(key, name))
+            import_module(code_module(key, name))
 
 
 def test_of_two_engines_the_one_that_the_settings_name_belongs_to_the_step(sources):
@@ -108,7 +108,7 @@ def test_of_two_engines_the_one_that_the_settings_name_belongs_to_the_step(sourc
 
 def meant(text: str, tmp_path) -> str:
     (tmp_path / "module.py").write_text(text, encoding="utf-8")
-    return meaning(tmp_path / "module.py")
+    return code_meaning(tmp_path / "module.py")
 
 
 MODULE = '''"""A module."""
@@ -176,8 +176,8 @@ def test_a_data_file_counts_byte_by_byte(sources):
     (sources / "geosd/parts/shapes.yaml").write_text("# A comment.\n")
     after = code_of("train", {"objective": {"name": "jsd"}, "source": "no"}, sources=sources)
     assert [name for name in before if before[name] != after[name]] == ["geosd/parts/shapes.yaml"]
-    assert digest(before) != digest(after)
-    assert digest({**before, "geosd/parts/shapes.yaml": None}) is None
+    assert code_digest(before) != code_digest(after)
+    assert code_digest({**before, "geosd/parts/shapes.yaml": None}) is None
 
 
 def test_a_docstring_of_any_module_leaves_the_digest_as_it_is():
@@ -207,7 +207,7 @@ def others() -> list[str]:
 @pytest.mark.slow
 def test_other_versions_of_python_give_the_same_digests():
     program = (
-        "import sys; from geosd.provenance.code import SOURCES, digest, meaning;"
+        "import sys; from geosd.provenance.code import SOURCES, code_digest, code_meaning;"
         "files = sorted((SOURCES / 'geosd').rglob('*.py'));"
         "print(sys.version_info[1], digest({str(file): meaning(file) for file in files}))"
     )

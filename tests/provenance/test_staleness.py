@@ -11,9 +11,9 @@ import pytest
 from geosd.files import sha256
 from geosd.provenance import code as code_module
 from geosd.provenance import manifest as manifest_module
-from geosd.provenance.code import code_of, digest
+from geosd.provenance.code import code_digest, code_of
 from geosd.provenance.manifest import DamagedManifestError, read_manifest, write_manifest
-from geosd.provenance.staleness import Current, accept, stale
+from geosd.provenance.staleness import Current, accept_staleness, stale_results
 
 SETTINGS = {"base": {"steps": 7}, "train": {"rate": 0.1, "deep": {"a": 1, "b": [1, 2]}}}
 CODE = {"train": {"geosd/loop.py": "as it was"}}
@@ -43,7 +43,7 @@ def stale_reasons(settings=SETTINGS, code=CODE, former=None) -> dict[str, list[s
         Path("results") / step: Current(settings.get(step, {}), code.get(step, {}), former)
         for step in ("base", "train", "evaluate", "absent")
     }
-    return {folder.name: why for folder, why in stale(now).items() if why}
+    return {folder.name: why for folder, why in stale_results(now).items() if why}
 
 
 def test_nothing_is_stale_where_nothing_has_changed(study):
@@ -114,8 +114,8 @@ def test_accepted_code_is_current_until_the_next_edit_and_the_manifest_says_both
     folder, edited = Path("results/train"), {"geosd/loop.py": "edited", "geosd/new.py": "0"}
     manifest = read_manifest(folder)
     made_by = dict(manifest["code"])
-    assert accept(manifest, edited, "2026-01-02")
-    assert not accept(manifest, edited, "2026-01-03")
+    assert accept_staleness(manifest, edited, "2026-01-02")
+    assert not accept_staleness(manifest, edited, "2026-01-03")
     write_manifest(folder / "manifest.json", manifest)
     assert stale_reasons(code={"train": edited}) == {}
     manifest = read_manifest(folder)
@@ -123,8 +123,8 @@ def test_accepted_code_is_current_until_the_next_edit_and_the_manifest_says_both
     assert manifest["accepted"] == [
         {
             "date": "2026-01-02",
-            "before": digest(CODE["train"]),
-            "after": digest(edited),
+            "before": code_digest(CODE["train"]),
+            "after": code_digest(edited),
             "files": {
                 "geosd/loop.py": ["as it was", "edited"],
                 "geosd/new.py": ["(absent)", "0"],
@@ -135,7 +135,7 @@ def test_accepted_code_is_current_until_the_next_edit_and_the_manifest_says_both
     assert stale_reasons(code={"train": again})["train"] == [
         "code geosd/new.py is not part of the step any more"
     ]
-    assert accept(manifest, again, "2026-01-04")
+    assert accept_staleness(manifest, again, "2026-01-04")
     write_manifest(folder / "manifest.json", manifest)
     assert stale_reasons(code={"train": again}) == {}
 
@@ -147,7 +147,7 @@ def test_a_manifest_of_hashes_of_bytes_is_stale_and_not_to_be_accepted(study):
     assert stale_reasons()["train"] == [
         "its manifest does not say what the code meant that made it"
     ]
-    assert not accept(manifest, CODE["train"], "2026-01-02")
+    assert not accept_staleness(manifest, CODE["train"], "2026-01-02")
 
 
 def test_a_manifest_lists_the_code_of_its_step():
@@ -182,7 +182,7 @@ def test_a_manifest_says_which_node_and_gpus_a_job_ran_on(monkeypatch):
     monkeypatch.setenv("SLURMD_NODENAME", "n7")
     monkeypatch.setenv("SLURM_JOB_ID", "42")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,3")
-    device = manifest_module.device()
+    device = manifest_module.manifest_device()
     assert (device["node"], device["job"], device["visible"]) == ("n7", "42", "0,3")
 
 
@@ -214,9 +214,9 @@ def test_results_that_share_a_folder_have_a_manifest_each(study):
         made["code"]["files"] = {}
         write_manifest(shared / f"{name}.manifest.json", made)
         results[shared / f"{name}.manifest.json"] = Current({}, {})
-    assert [bool(why) for why in stale(results).values()] == [False, False, True]
+    assert [bool(why) for why in stale_results(results).values()] == [False, False, True]
     (shared / "table").write_text("edited")
-    reasons = {result.name: why for result, why in stale(results).items()}
+    reasons = {result.name: why for result, why in stale_results(results).items()}
     assert reasons["table.manifest.json"] == ["output figures/table has changed"]
     assert reasons["claims.manifest.json"] == [
         "input figures/table has changed",

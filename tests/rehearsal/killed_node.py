@@ -14,7 +14,7 @@ from typing import Any
 from faults import SLURM_TESTS, Driver, node_killed, wait_for
 from small_studies import configured
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 from geosd.files import sha256
 
@@ -25,7 +25,7 @@ RUN = MODEL, VARIANT, SEED = "qwen3-8b", "geosd", 0
 def run_folders(project: Path, study: str = STUDY) -> tuple[Path, Path]:
     """The folders of the run that is hit, its training's and its samples', from the project."""
     with contextlib.chdir(project):
-        folders = RunFolders(resolve(load("params.yaml"), study))
+        folders = RunFolders(resolve_study(load("params.yaml"), study))
     return Path(folders.train(*RUN)), Path(folders.evaluate(*RUN))
 
 

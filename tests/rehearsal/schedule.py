@@ -13,18 +13,18 @@ import pandas as pd
 from jobs import local_jobs, slurm_jobs
 from scipy.stats import kendalltau
 
-from geosd.cli.snakemake_runs import PlannedJob, dry_run
-from geosd.costs.schedule import Task, start_times
+from geosd.cli.snakemake_runs import SnakemakeJob, snakemake_dry_run
+from geosd.costs.schedule import ScheduledTask, scheduled_start_times
 
 
-def planned_jobs(project: Path, study: str) -> list[PlannedJob]:
+def planned_jobs(project: Path, study: str) -> list[SnakemakeJob]:
     """The jobs that Snakemake would run for a study of a project."""
     with contextlib.chdir(project):
-        return [PlannedJob(*row) for row in dry_run(study)]
+        return [SnakemakeJob(*row) for row in snakemake_dry_run(study)]
 
 
 def simulated(
-    jobs: Sequence[PlannedJob],
+    jobs: Sequence[SnakemakeJob],
     measured: pd.DataFrame,
     local_seconds: Mapping[str, float],
     bounds: Mapping[str, int],
@@ -49,12 +49,14 @@ def simulated(
     for job in jobs:
         group = like.get((job.rule, job.model))
         if job.local or group is None:
-            tasks.append(Task(local_seconds.get(job.rule, 0.0), job.needs, {}, job.priority))
+            tasks.append(
+                ScheduledTask(local_seconds.get(job.rule, 0.0), job.needs, {}, job.priority)
+            )
             continue
         uses = {"jobs": 1, "trainings": int(job.rule == "train")}
         uses |= {name: int(group[name].max()) for name in ("gpus", "megabytes")}
-        tasks.append(Task(fmean(group["seconds"]), job.needs, uses, job.priority))
-    starts = start_times(tasks, bounds)
+        tasks.append(ScheduledTask(fmean(group["seconds"]), job.needs, uses, job.priority))
+    starts = scheduled_start_times(tasks, bounds)
     reckoned = defaultdict(list)
     for at, job in sorted(zip(starts, jobs, strict=True), key=lambda pair: pair[0]):
         if (job.rule, job.model) in like and not job.local:
@@ -75,14 +77,14 @@ def simulated(
     }
 
 
-def model_of(wildcards: str, jobs: Sequence[PlannedJob]) -> str:
+def model_of(wildcards: str, jobs: Sequence[SnakemakeJob]) -> str:
     """The model that a SLURM job's wildcards begin with; empty where they name none."""
     named = {job.model for job in jobs if f"{wildcards}_".startswith(f"{job.model}_")}
     return max(named, key=len, default="")
 
 
 def compare(
-    project: Path, jobs: Sequence[PlannedJob], earlier: int, bounds: Mapping[str, int]
+    project: Path, jobs: Sequence[SnakemakeJob], earlier: int, bounds: Mapping[str, int]
 ) -> dict[str, Any]:
     """See `simulated`: of the SLURM jobs of a project those after the first `earlier`."""
     of_slurm = slurm_jobs(project)

@@ -23,11 +23,11 @@ from checkpoints import FEWER_HEADS, HEAD_WIDTH, NARROWER, documents, learn
 from paper_models import load_narrow
 from study import copy_files
 
-from geosd.cli.plan import model_workload, needs_of_gpus
-from geosd.config import load, resolve
+from geosd.cli.plan import plan_gpu_needs, plan_model_workload
+from geosd.config import load, resolve_study
 from geosd.costs.assumptions import GPUS, Assumptions
-from geosd.costs.fitting import GpuNeed
-from geosd.costs.hours import plan_rows
+from geosd.costs.fitting import FittingGpu
+from geosd.costs.hours import hours_rows
 from geosd.gpu_leases import FOLDER
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import save_model
@@ -113,7 +113,7 @@ def turns_on_the_gpu(project: Path) -> list[tuple[float, float]]:
 def test_a_study_of_one_gpu_comes_to_its_table(root, shared_data, tmp_path, study):
     if study == "one_gpu_24gb" and importlib.util.find_spec("peft") is None:
         pytest.skip("peft is not installed. Hint: make .venv/installed-lora")
-    true = resolve(load(root / "params.yaml"), study)
+    true = resolve_study(load(root / "params.yaml"), study)
     assert true.resources_of(MODEL).train.gpus == 1
     copy_files(tmp_path)
     shrunk(tmp_path, shared_data, study)
@@ -139,13 +139,13 @@ def test_a_study_of_one_gpu_comes_to_its_table(root, shared_data, tmp_path, stud
 NAMES = {"A100": "a100", "H100": "h100", "RTX 4090": "4090"}
 
 
-def reckoned(root: Path, name: str, gpu: str) -> tuple[float, list[GpuNeed]]:
+def reckoned(root: Path, name: str, gpu: str) -> tuple[float, list[FittingGpu]]:
     """GPU-hours of a study as planned for a GPU, and what the parts of its jobs must have."""
-    assumed, study = Assumptions(gpu=gpu), resolve(load(root / "params.yaml"), name)
+    assumed, study = Assumptions(gpu=gpu), resolve_study(load(root / "params.yaml"), name)
     [model] = study.models
-    work = model_workload(study, model, assumed)
-    rows = plan_rows(work, work.jobs, {}, assumed)
-    [needs] = needs_of_gpus(study, {model: work}, assumed).values()
+    work = plan_model_workload(study, model, assumed)
+    rows = hours_rows(work, work.jobs, {}, assumed)
+    [needs] = plan_gpu_needs(study, {model: work}, assumed).values()
     return sum(row.jobs * row.gpus * (row.reckoned or 0) for row in rows), needs
 
 
@@ -172,5 +172,5 @@ def test_gpus_of_80_gb_hold_every_part_of_a_job(root, name, gpu):
 
 
 def test_eight_gpus_hold_a_training_of_8b_and_three_evaluations(root):
-    jobs = resolve(load(root / "params.yaml"), "one_node").resources_of("qwen3-8b")
+    jobs = resolve_study(load(root / "params.yaml"), "one_node").resources_of("qwen3-8b")
     assert jobs.train.gpus + 3 * jobs.evaluate.gpus == 8

@@ -13,8 +13,8 @@ from paper_models import load_narrow
 from schedule import simulated
 from small_studies import LEFT_OUT, SECTIONS, STUDIES, shrink
 
-from geosd.cli.snakemake_runs import PlannedJob
-from geosd.config import load, resolve
+from geosd.cli.snakemake_runs import SnakemakeJob
+from geosd.config import load, resolve_study
 from geosd.problems.encoding import encoding_of
 from geosd.problems.grading import judge_response
 from geosd.problems.records import Problem
@@ -35,7 +35,7 @@ def small(root, tmp_path_factory):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_small_study_has_models_outputs_and_kind_of_the_true_one(small, study):
-    true, rehearsed = (resolve(params, study) for params in small)
+    true, rehearsed = (resolve_study(params, study) for params in small)
     assert [*rehearsed.models] == [name for name in true.models if name != LEFT_OUT]
     assert rehearsed.outputs == true.outputs
     assert rehearsed.overlay.kind == true.overlay.kind
@@ -56,7 +56,9 @@ def test_two_processes_train_beside_a_worker_and_on_as_many_nodes_as_the_true_on
 
 
 def test_the_models_of_the_studies_are_those_with_a_stand_in(small):
-    assert {model for study in STUDIES for model in resolve(small[0], study).models} == {*PUBLISHED}
+    assert {model for study in STUDIES for model in resolve_study(small[0], study).models} == {
+        *PUBLISHED
+    }
 
 
 def test_a_stand_in_gives_either_answer_half_of_the_time_and_nothing_else():
@@ -129,9 +131,9 @@ def test_a_schedule_is_simulated_with_the_seconds_of_alike_jobs_and_compared_wit
     ]
     columns = ["rule", "wildcards", "start", "end", "gpus", "megabytes"]
     measured = pd.DataFrame(rows, columns=columns).eval("seconds = end - start")
-    jobs = [PlannedJob("base", "a", 0, False, []), PlannedJob("page", "", 0, True, [4, 5])]
-    jobs += [PlannedJob("train", "a", 1, False, [0])] * 2
-    jobs += [PlannedJob("evaluate", "a", 2, False, [training]) for training in (2, 3)]
+    jobs = [SnakemakeJob("base", "a", 0, False, []), SnakemakeJob("page", "", 0, True, [4, 5])]
+    jobs += [SnakemakeJob("train", "a", 1, False, [0])] * 2
+    jobs += [SnakemakeJob("evaluate", "a", 2, False, [training]) for training in (2, 3)]
     bounds = {"jobs": 2, "trainings": 1, "gpus": 4, "megabytes": 9}
     outcome = simulated(jobs, measured, {"page": 3.0}, bounds)
     # The simulated second training and first evaluation start at once: 9 of 10 pairs have an order.

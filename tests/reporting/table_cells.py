@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from geosd.reporting.tables import Cell, Table
+from geosd.reporting.tables import Table, TableCell
 
 
-def cell(table: Table, label: str, key: str) -> Cell:
+def cell(table: Table, label: str, key: str) -> TableCell:
     """The cell of the one row with a label."""
     (row,) = [row for row in table.rows if row.label == label]
     return row.cells[[column.key for column in table.columns].index(key)]

@@ -9,7 +9,7 @@ from geosd.models.architectures import published_architectures as shapes
 from geosd.reporting import table_architectures, table_flops, table_kfac_memory, table_memory
 from geosd.reporting.latex_tables import to_latex
 from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells
-from geosd.reporting.tables import to_csv, to_markdown
+from geosd.reporting.tables import table_to_csv, table_to_markdown
 
 CAP = (8, 4096)  # problems of an update, tokens of a response
 TABLES = {
@@ -124,6 +124,6 @@ def test_digits_are_compared_as_printed():
 
 @pytest.mark.parametrize("name", TABLES)
 def test_each_form_holds_every_row(name):
-    for form in (to_csv, to_markdown, to_latex):
+    for form in (table_to_csv, table_to_markdown, to_latex):
         text = form(TABLES[name])
         assert all(row.label.split(",")[0] in text for row in TABLES[name].rows)

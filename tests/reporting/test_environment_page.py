@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from geosd.cli import pages
-from geosd.config import load, resolve
-from geosd.config.run_folders import RunRow, write_index
+from geosd.config import load, resolve_study
+from geosd.config.run_folders import RunFoldersRow, write_run_folders
 from geosd.provenance.manifest import DamagedManifestError, manifest, write_manifest
 from geosd.reporting.environment_page import (
-    StepManifest,
+    EnvironmentStep,
     environment_markdown,
-    run_summary,
+    environment_summary,
 )
 
 
@@ -27,7 +27,7 @@ def ran(step="train", **changed):
         "wall_s": 100.0,
         "peak_memory_bytes": {"host": 2**30, "device": 2**34},
     }
-    return StepManifest(step, {**fields, **changed})
+    return EnvironmentStep(step, {**fields, **changed})
 
 
 def row(text: str, *cells: str) -> bool:
@@ -50,13 +50,13 @@ def test_one_line_says_day_commit_runs_time_and_machine_and_older_runs_lack_the_
     words = (
         "commit aaaaaaaaaa · train 1 runs 100 s, evaluate 1 runs 100 s · Linux, 2 × H100 · 8 CPUs"
     )
-    made = run_summary([ran(), ran("evaluate")])
+    made = environment_summary([ran(), ran("evaluate")])
     assert made.in_one_line() == f"2026-11-25 · {words}"
     without_day = [
-        StepManifest(run, ran().manifest | {"date": ""}) for run in ("train", "evaluate")
+        EnvironmentStep(run, ran().manifest | {"date": ""}) for run in ("train", "evaluate")
     ]
-    assert run_summary(without_day).in_one_line() == words
-    assert run_summary([]) is None
+    assert environment_summary(without_day).in_one_line() == words
+    assert environment_summary([]) is None
 
 
 def test_one_line_has_the_last_day_the_last_steps_commit_and_the_machine_of_most_runs():
@@ -64,7 +64,7 @@ def test_one_line_has_the_last_day_the_last_steps_commit_and_the_machine_of_most
     edited = {"version": "0.1.0", "commit": "b" * 40, "dirty": True}
     early = ran(date="2026-11-26")
     late = [ran("evaluate", device=cpu, code=edited) for _ in range(2)]
-    made = run_summary([early, *late])
+    made = environment_summary([early, *late])
     assert (made.date, made.commit) == ("2026-11-26", "bbbbbbbbbb+")
     assert (made.machine, made.cpus) == ("Linux", "2")
     assert made.steps == "train 1 runs 100 s, evaluate 2 runs 3.3 min"
@@ -94,9 +94,11 @@ def test_code_outside_a_repository_is_named_by_its_version():
 def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
     root, tmp_path, monkeypatch
 ):
-    study = resolve(load(root / "params.yaml"), "quick")
+    study = resolve_study(load(root / "params.yaml"), "quick")
     rows = [
-        RunRow(model, variant, seed, 0, f"base/{model}", trained, f"evaluate/{variant}/{seed}")
+        RunFoldersRow(
+            model, variant, seed, 0, f"base/{model}", trained, f"evaluate/{variant}/{seed}"
+        )
         for model in study.models
         for variant in study.methods
         for seed in study.seeds
@@ -104,7 +106,7 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
     ]
     last, name = rows[-1].variant, "the same settings under another name"
     again = [replace(row, variant=name) for row in rows if row.variant == last]
-    write_index(tmp_path / "runs.csv", [*rows, *again])
+    write_run_folders(tmp_path / "runs.csv", [*rows, *again])
     run_folders = {
         folder for row in rows for folder in (row.base, row.train, row.evaluate) if folder
     }
@@ -112,7 +114,7 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
         write_manifest(tmp_path / folder / "manifest.json", manifest("analyse", [], {}, 1.0))
 
     monkeypatch.chdir(tmp_path)
-    pages.environment("quick", tmp_path, tmp_path / "runs.csv")
+    pages.environment_page_program("quick", tmp_path, tmp_path / "runs.csv")
 
     text = (tmp_path / "environment.md").read_text()
     counted = {
@@ -127,11 +129,13 @@ def test_the_step_reads_the_manifest_of_every_run_of_the_study_and_of_no_other(
 
 
 def test_a_manifest_that_is_missing_is_named(tmp_path):
-    write_index(tmp_path / "runs.csv", [RunRow("m", "geosd", 0, 0, str(tmp_path / "base"), "", "")])
+    write_run_folders(
+        tmp_path / "runs.csv", [RunFoldersRow("m", "geosd", 0, 0, str(tmp_path / "base"), "", "")]
+    )
     with pytest.raises(DamagedManifestError, match="base/manifest.json"):
-        pages.environment("quick", tmp_path, tmp_path / "runs.csv")
+        pages.environment_page_program("quick", tmp_path, tmp_path / "runs.csv")
 
 
 def test_a_study_that_no_run_enters_says_so(tmp_path):
-    pages.environment("quick", tmp_path)
+    pages.environment_page_program("quick", tmp_path)
     assert "No run enters what this study shows." in (tmp_path / "environment.md").read_text()

@@ -10,7 +10,7 @@ from scipy import stats
 from geosd.claims.published import published_number
 from geosd.reporting import figure_coverage, figure_frontier
 from geosd.reporting.figures import HALF_IN, PAGE_IN
-from geosd.reporting.method_style import BACKGROUND, METHODS, method, ordered
+from geosd.reporting.method_style import BACKGROUND, METHODS, method_style, ordered_methods
 from geosd.scores.score_table import scores_by_seed
 
 QUICK = ["pi_0", "fwdkl", "revkl", "grpo", "geosd"]
@@ -104,7 +104,7 @@ def test_pass_at_k_stands_on_one_scale_for_all_models(make):
     assert {axes.get_xlabel() for axes in figure.axes} == {"OOD pass@16 (%)"}
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
     for axes, model in zip(figure.axes, models, strict=True):
-        for row, variant in enumerate(ordered(QUICK)):
+        for row, variant in enumerate(ordered_methods(QUICK)):
             runs = scores_by_seed(scores, model, variant, "ood_avg", "pass@k", 16)
             at = [line.get_xydata() for line in axes.lines]
             assert any(np.allclose(xy[0], (runs.mean(), row)) for xy in at)
@@ -125,4 +125,7 @@ def test_without_the_base_model_there_is_no_gain(make):
 
 
 def test_an_unknown_variant_keeps_its_own_name():
-    assert method("mine").label == "mine" and ordered(["mine", "geosd"]) == ["geosd", "mine"]
+    assert method_style("mine").label == "mine" and ordered_methods(["mine", "geosd"]) == [
+        "geosd",
+        "mine",
+    ]

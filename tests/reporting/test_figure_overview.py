@@ -25,19 +25,24 @@ def test_each_pull_is_the_norm_of_the_gradient_that_training_computes(name):
     logits = torch.tensor(np.log(p), requires_grad=True)
     loss(logits, torch.tensor(np.log(q))).sum().backward()
     expected = logits.grad.norm(dim=-1).numpy()
-    assert overview.state_pull(overview.WEIGHTS[name], p, q) == pytest.approx(expected, rel=1e-9)
+    assert overview.figure_overview_pull(overview.WEIGHTS[name], p, q) == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_students_run_from_exclusion_to_agreement():
-    p, q = overview.two_token_states(0.9)
+    p, q = overview.figure_overview_states(0.9)
     along = np.sqrt(p * q).sum(-1)
     assert along[0] == pytest.approx(np.sqrt(0.1), abs=1e-3) and along[-1] == pytest.approx(1)
     assert (np.diff(along) > 0).all() and p.sum(-1) == pytest.approx(1)
 
 
 def test_hellinger_lets_go_of_what_the_student_excludes_and_forward_kl_does_not():
-    p, q = overview.two_token_states(0.99)
-    pulls = {name: overview.state_pull(weight, p, q) for name, weight in overview.WEIGHTS.items()}
+    p, q = overview.figure_overview_states(0.99)
+    pulls = {
+        name: overview.figure_overview_pull(weight, p, q)
+        for name, weight in overview.WEIGHTS.items()
+    }
     assert pulls["geosd"][0] < 1e-3
     assert pulls["fwdkl"][0] == pytest.approx(np.sqrt(2) * 0.99)
     assert (np.diff(pulls["fwdkl"]) < 0).all(), "grows as overlap falls"

@@ -49,7 +49,7 @@ def drawn(scores, models, swept=None):
 
 def test_changes_and_intervals_are_those_of_the_runs():
     scores = made_up_scores(seeds=5)
-    sweep = privilege.privilege_changes(scores, "m", points())
+    sweep = privilege.figure_privilege_changes(scores, "m", points())
     order = ["fwdkl", "revkl", "geosd"]
     assert list(sweep["variant"].unique()) == order, "in the order of every figure"
     (axes,) = drawn(scores, ["m"]).axes

@@ -37,13 +37,13 @@ def test_lines_are_the_means_of_the_runs_in_the_studys_order():
         line = lines[METHODS[variant].colour]
         expected = [scores_by_seed(scores, m, variant, "ood_avg").mean() for m in LADDER]
         assert line.get_ydata() == pytest.approx(expected)
-        assert list(line.get_xdata()) == [scale.parameters(model) for model in LADDER]
+        assert list(line.get_xdata()) == [scale.figure_scale_size(model) for model in LADDER]
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert named == [METHODS[variant].label for variant in BOTH]
     bands = [band.get_paths()[0].vertices for band in figure.axes[1].collections]
     runs = scores_by_seed(scores, LADDER[0], "geosd", "ood_avg")
     _, high = stats.t.interval(0.95, 4, runs.mean(), stats.sem(runs))
-    smallest = scale.parameters(LADDER[0])
+    smallest = scale.figure_scale_size(LADDER[0])
     tops = [band[:, 1][band[:, 0] == smallest].max() for band in bands]
     assert any(top == pytest.approx(high) for top in tops)
 
@@ -63,7 +63,10 @@ def test_the_axis_is_the_logarithm_of_all_parameters():
     axes = scale.plot(made_up_scores(), LADDER, BOTH).axes[1]
     shown = [text.get_text() for text in axes.get_xticklabels()]
     assert axes.get_xscale() == "log" and shown == ["27k", "52k", "102k", "203k", "598k"]
-    assert [scale.short_count(scale.parameters(f"qwen3-{n}b")) for n in (8, 14)] == ["8.2B", "15B"]
+    assert [scale.figure_scale_count(scale.figure_scale_size(f"qwen3-{n}b")) for n in (8, 14)] == [
+        "8.2B",
+        "15B",
+    ]
 
 
 def test_labels_stay_on_the_page_and_apart():

@@ -12,9 +12,9 @@ from scipy import stats
 
 from geosd.reporting import figure_stepsize as stepsize
 from geosd.reporting.figures import save
-from geosd.reporting.id_ood_plane import FRAME, path
-from geosd.reporting.method_style import short_rate
-from geosd.reporting.run_accuracies import sweep_gains
+from geosd.reporting.id_ood_plane import FRAME, plane_path
+from geosd.reporting.method_style import method_style_rate
+from geosd.reporting.run_accuracies import sweep_run_gains
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy import COLUMNS
 
@@ -57,7 +57,7 @@ def drawn():
 
 
 def configurations(scores, points):
-    return stepsize.stepsize_figure_points(sweep_gains(scores, "m", points))
+    return stepsize.stepsize_figure_points(sweep_run_gains(scores, "m", points))
 
 
 def gain(scores, run, benchmark):
@@ -68,7 +68,7 @@ def gain(scores, run, benchmark):
 
 def test_the_solid_line_is_the_full_runs_by_learning_rate():
     scores = made_up_scores()
-    line = stepsize.learning_rate_lines(configurations(scores, points()[::-1])).query(
+    line = stepsize.figure_stepsize_rates(configurations(scores, points()[::-1])).query(
         "variant == 'fwdkl'"
     )
     assert list(line["learning_rate"]) == list(RATES)
@@ -81,7 +81,7 @@ def test_lines_and_whiskers_are_those_of_the_runs(drawn):
     scores, figure = drawn
     axes, *_ = figure.axes
     means = configurations(scores, points())
-    full = stepsize.learning_rate_lines(means).query("variant == 'geosd'")[["id", "ood_avg"]]
+    full = stepsize.figure_stepsize_rates(means).query("variant == 'geosd'")[["id", "ood_avg"]]
     lines = [line.get_xydata() for line in axes.lines]
     path = np.vstack([(0, 0), full])
     assert any(line.shape == path.shape and np.allclose(line, path) for line in lines)
@@ -94,13 +94,13 @@ def test_lines_and_whiskers_are_those_of_the_runs(drawn):
 def test_a_path_that_leaves_the_frame_has_an_arrow_where_it_does():
     axes = Figure().subplots()
     axes.set(xlim=(-10, 5), ylim=(-15, 5))
-    path(axes, pd.DataFrame({"id": [-4, -16, -40], "ood_avg": [-5, -11, -40]}))
+    plane_path(axes, pd.DataFrame({"id": [-4, -16, -40], "ood_avg": [-5, -11, -40]}))
     (arrow,) = axes.texts
     assert arrow.xy == pytest.approx((-10, -8)), "half way from (-4, -5) to (-16, -11)"
 
 
 def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
-    lines = stepsize.early_stop_lines(configurations(made_up_scores(), points()))
+    lines = stepsize.figure_stepsize_stops(configurations(made_up_scores(), points()))
     for variant, rates in (("fwdkl", RATES), ("geosd", RATES[1:])):
         for rate in rates:
             line = lines[(lines["variant"] == variant) & (lines["learning_rate"] == rate)]
@@ -117,7 +117,7 @@ def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step(dra
     ):
         rates = RATES[::-1][: len(RATES) - (variant == "geosd")]  # the largest on top
         shown = [text.get_text() for text in axes.get_yticklabels()]
-        assert shown == [short_rate(rate) for rate in rates]
+        assert shown == [method_style_rate(rate) for rate in rates]
         expected = [
             [
                 gain(scores, f"{variant}-{rate}-{steps}", benchmark).mean()
@@ -145,11 +145,11 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
         [("geosd", rate, steps) for rate in (1e-6, 1e-5) for steps in (10, 20)],
         columns=["variant", "learning_rate", "steps"],
     )
-    assert stepsize.early_stop_lines(both)["learning_rate"].value_counts().to_dict() == {
+    assert stepsize.figure_stepsize_stops(both)["learning_rate"].value_counts().to_dict() == {
         1e-6: 2,
         1e-5: 2,
     }
-    assert list(stepsize.learning_rate_lines(both)["learning_rate"]) == [1e-6, 1e-5]
+    assert list(stepsize.figure_stepsize_rates(both)["learning_rate"]) == [1e-6, 1e-5]
 
 
 def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from geosd.reporting import figure_training
-from geosd.reporting.method_style import BACKGROUND, method
+from geosd.reporting.method_style import BACKGROUND, method_style
 from geosd.scores.tidy import COLUMNS
 
 STEPS = (0, 4, 8)
@@ -33,10 +33,10 @@ def test_each_line_is_the_mean_over_seeds_in_the_methods_colour(curves):
     assert len(panels) == 6
     for axes in panels:
         drawn = {line.get_color(): line.get_xydata() for line in axes.get_lines()}
-        assert set(drawn) == {method("geosd").colour, method("grpo").colour}
+        assert set(drawn) == {method_style("geosd").colour, method_style("grpo").colour}
         for place, name in enumerate(("geosd", "grpo")):
             expected = [(s, 0.1 * s + 0.015 + 0.02 * place) for s in STEPS]
-            assert np.allclose(drawn[method(name).colour], expected)
+            assert np.allclose(drawn[method_style(name).colour], expected)
     assert [axes.get_title(loc="left") for axes in panels] == ["a", "", "", "b", "", ""]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["GRPO", "GeoSD"]
 
@@ -73,13 +73,13 @@ def test_of_more_than_five_methods_the_plain_ones_of_each_idea_have_a_colour(cur
     for axes in figure.axes:
         colours = [line.get_color() for line in axes.get_lines()]
         assert colours.count(BACKGROUND) == 2
-        assert set(colours) == {BACKGROUND, *(method(name).colour for name in strong)}
+        assert set(colours) == {BACKGROUND, *(method_style(name).colour for name in strong)}
         assert len(axes.collections) == len(strong)  # bands
     # SFT has one point of accuracy, which no line of its own shows.
     points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata()) == 1]
     assert [line.get_marker() for line in points] == ["."]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == [*(method(name).label for name in strong), "other methods"]
+    assert labels == [*(method_style(name).label for name in strong), "other methods"]
 
 
 def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):
@@ -88,7 +88,7 @@ def test_in_grey_print_lines_differ_by_marker_or_lightness(curves):
     for axes in figure.axes:
         markers = {line.get_color(): line.get_marker() for line in axes.get_lines()}
         starts = {line.get_markevery()[0] for line in axes.get_lines()}
-        assert markers == {method(name).colour: method(name).marker for name in names}
+        assert markers == {method_style(name).colour: method_style(name).marker for name in names}
         assert len(starts) == len(names)  # so that lines upon each other show both markers
 
 
@@ -99,5 +99,5 @@ def test_solutions_that_sft_trains_on_do_not_count_as_rollouts(curves):
         {line.get_color(): len(line.get_xydata()) for line in axes.get_lines()}
         for axes in figure.axes
     ]
-    yellow, orange = method("sft").colour, method("geosd").colour
+    yellow, orange = method_style("sft").colour, method_style("geosd").colour
     assert points == [{yellow: 1, orange: 3}, {yellow: 3, orange: 3}, {yellow: 3, orange: 3}]

@@ -9,12 +9,12 @@ import pytest
 import yaml
 from made_up_tables import made_up_tables
 
-from geosd.config import ConfigError, load, resolve, settings
-from geosd.config.output_needs import NEEDS, output_needs_table
+from geosd.config import ConfigError, load, resolve_study, settings
+from geosd.config.output_needs import NEEDS, output_needs_rows
 from geosd.reporting.method_style import ABLATION, METHODS, OTHER
 from geosd.reporting.saved_tables import save
-from geosd.reporting.specs import declarations, output_specs, render
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.specs import output_spec_declarations, output_specs, render_output_spec
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow
 
 MET = {"test", "benchmarks", "search"}
 """Needs that study quick meets: it has problems of the search world, in and out of distribution."""
@@ -51,7 +51,7 @@ def loaded(root, tmp_path, monkeypatch):
         values["study"] = study
         written = yaml.dump(values, Dumper=yaml.CSafeDumper, sort_keys=False)
         (tmp_path / "params.yaml").write_text(written)
-        return resolve(load("params.yaml"), study)
+        return resolve_study(load("params.yaml"), study)
 
     return load_with
 
@@ -66,7 +66,7 @@ def test_an_output_of_study_quick_is_rendered_or_refused(loaded, tmp_path, svg_a
     study = loaded(outputs=[name])
     tables = made_up_tables(study)
     read = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
-    files = render(name, read, settings(name, study), tmp_path)
+    files = render_output_spec(name, read, settings(name, study), tmp_path)
     assert all(file.stat().st_size for file in files if file.suffix not in (".pdf", ".png"))
 
 
@@ -159,13 +159,13 @@ def test_what_needs_test_problems_alone_is_made_without_benchmarks(loaded, tmp_p
     tables = made_up_tables(resolved)
     tables["scores"] = tables["scores"].query("split == 'ID'")
     read = {tidy: tables[tidy] for tidy in output_specs()[name].reads}
-    assert render(name, read, settings(name, resolved), tmp_path)
+    assert render_output_spec(name, read, settings(name, resolved), tmp_path)
 
 
 def test_the_list_of_outputs_is_that_of_their_declarations(root):
     page = (root / "docs/configuration.md").read_text(encoding="utf-8")
-    assert output_needs_table() in page, "`make schema` writes the list anew"
-    assert all(f"| `{name}` |" in page for name in declarations())
+    assert output_needs_rows() in page, "`make schema` writes the list anew"
+    assert all(f"| `{name}` |" in page for name in output_spec_declarations())
 
 
 def test_study_quick_meets_a_need_or_does_not():
@@ -182,7 +182,7 @@ def test_study_quick_shows_most_outputs_and_is_refused_the_others(loaded):
 
 
 def test_every_word_of_a_declaration_means_something():
-    for name, spec in declarations().items():
+    for name, spec in output_spec_declarations().items():
         assert {*spec.needs} <= {*NEEDS}, name
         assert {*spec.compares, *spec.one_of, *spec.besides} <= {*METHODS}, name
 
@@ -199,9 +199,11 @@ def test_declarations_name_the_kinds_of_methods_that_their_modules_draw():
     }
 
 
-@pytest.mark.parametrize("rows", [(), (Row("a", "", (Cell(None),)),)], ids=["no row", "no value"])
+@pytest.mark.parametrize(
+    "rows", [(), (TableRow("a", "", (TableCell(None),)),)], ids=["no row", "no value"]
+)
 def test_an_empty_table_is_an_error(tmp_path, rows):
-    table = Table("table_new", "", "", "", (Column("a", "a"),), rows)
+    table = Table("table_new", "", "", "", (TableColumn("a", "a"),), rows)
     with pytest.raises(ValueError, match="(?s)table_new is empty.*Hint:"):
         save(table, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -14,8 +14,8 @@ from geosd.reporting import (
     table_significance,
 )
 from geosd.reporting.latex_tables import to_latex
-from geosd.reporting.specs import caption_words
-from geosd.reporting.tables import to_markdown
+from geosd.reporting.specs import output_spec_caption
+from geosd.reporting.tables import table_to_markdown
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy import COLUMNS
 
@@ -124,7 +124,7 @@ def test_shares_of_truncated_responses_stand_under_the_table(make):
 
 def test_a_pool_and_responses_that_came_to_nothing_are_named_under_the_table(make):
     scores = reasons(make(), no_answer=(87.5, 90.0), timeout=(0.0, 0.25))
-    text = " ".join(to_markdown(main_table(scores, ["mini-qwen3"], QUICK)).split())
+    text = " ".join(table_to_markdown(main_table(scores, ["mini-qwen3"], QUICK)).split())
     below = text[text.rindex("|") :]
     assert "6.2 % of the training problems have a verified solution" in below
     assert "20.0 % truncated, 70.0 % no answer." in below
@@ -150,7 +150,7 @@ def test_a_note_speaks_of_the_paper_only_beside_a_column_of_it(make):
 
 
 def test_a_caption_speaks_of_the_papers_numbers_only_beside_a_column_of_them():
-    beside, alone = (caption_words("table_benchmarks", [model]) for model in MODELS)
+    beside, alone = (output_spec_caption("table_benchmarks", [model]) for model in MODELS)
     assert "the paper's" in beside and "the paper's" not in alone
     assert not set("{}") & set(beside + alone)
 

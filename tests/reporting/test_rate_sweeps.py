@@ -11,8 +11,8 @@ from matplotlib.colors import to_hex
 
 from geosd.reporting import figure_rates, table_rates
 from geosd.reporting.id_ood_plane import FRAME
-from geosd.reporting.method_style import method, short_rate
-from geosd.reporting.run_accuracies import rate_runs
+from geosd.reporting.method_style import method_style, method_style_rate
+from geosd.reporting.run_accuracies import rate_run_accuracies
 from geosd.scores.rate_selection import COLLAPSE, rate_above
 from geosd.scores.tidy import COLUMNS
 
@@ -123,7 +123,7 @@ def test_a_collapse_is_a_run_ten_points_below_the_base_model_of_its_seed(scores,
             for name in ("id", "ood_avg"):
                 base = values(scores, model, "pi_0", name)
                 gone |= values(scores, model, run_of(variant, rate), name) <= base - 10
-            words += [f"{short_rate(rate)}: {gone.sum()} of 3"] if gone.any() else []
+            words += [f"{method_style_rate(rate)}: {gone.sum()} of 3"] if gone.any() else []
         assert around.loc[label, f"{model}.collapse"].text == (", ".join(words) or "no"), label
     assert around.loc["RevKL", "mini-llama.collapse"].text == "3e-4: 3 of 3"
     assert around.loc["GeoSD", "mini-qwen3.collapse"].text == "no"
@@ -135,7 +135,7 @@ def test_one_run_out_of_distribution_is_a_collapse_and_exactly_ten_points_are(sc
     at &= scores["variant"] == run_of("geosd", 3e-5)
     for value, counted in ((exact - 1e-6, 1), (exact + 1e-6, 0)):
         changed = scores.assign(value=scores["value"].mask(at, value))
-        runs, _ = rate_runs(changed, "mini-qwen3", POINTS["mini-qwen3"])
+        runs, _ = rate_run_accuracies(changed, "mini-qwen3", POINTS["mini-qwen3"])
         of_geosd = runs[(runs["variant"] == "geosd") & (runs["learning_rate"] == 3e-5)]
         assert of_geosd["collapsed"].sum() == counted
 
@@ -150,7 +150,7 @@ def test_half_a_decade_is_a_step_of_a_grid_in_round_numbers():
 
 def test_learning_rates_are_short():
     rates = (3e-8, 1e-7, 3e-7, 2.5e-6, 1e-5, 0.001)
-    assert [*map(short_rate, rates)] == ["3e-8", "1e-7", "3e-7", "2.5e-6", "1e-5", "1e-3"]
+    assert [*map(method_style_rate, rates)] == ["3e-8", "1e-7", "3e-7", "2.5e-6", "1e-5", "1e-3"]
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_a_path_leads_from_the_base_model_through_the_rates(scores, plane):
             [changes(scores, "mini-qwen3", run, name).mean() for name in ("id", "ood_avg")]
             for run in at
         ]
-        colour = method(variant).colour.lower()
+        colour = method_style(variant).colour.lower()
         lines = [line for line in axes.lines if to_hex(line.get_color()) == colour]
         assert any(
             line.get_xydata().shape == (7, 2) and np.allclose(line.get_xydata(), path)
@@ -211,7 +211,7 @@ def test_selected_points_have_a_black_edge_and_all_methods_are_named(plane):
     ]
     assert [len(lines) for lines in edged] == [1, 1, 2, 1, 2, 2], "2e-4 is not in the grid"
     names = [text.get_text() for text in plane.legends[0].get_texts()]
-    assert names[:5] == [method(name).label for name in GAINS]
+    assert names[:5] == [method_style(name).label for name in GAINS]
 
 
 def test_the_legend_of_one_model_fits_its_column(scores):

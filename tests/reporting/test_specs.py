@@ -11,10 +11,10 @@ from cases import python
 
 from geosd.claims.ledger import ledger
 from geosd.reporting.specs import (
-    declarations,
     family_specs,
     output_kind,
-    output_modules,
+    output_spec_declarations,
+    output_spec_modules,
     output_specs,
 )
 
@@ -22,18 +22,21 @@ SOURCE = "title: a\ncaption: b\nprotocol: [training.top_k]\n"
 FUNCTION = "def plot(scores, top_k, models, shown=3):\n    pass\n"
 
 
-@pytest.mark.parametrize("name", declarations())
+@pytest.mark.parametrize("name", output_spec_declarations())
 def test_an_output_reads_what_its_function_needs(name):
-    module, spec = importlib.import_module(f"geosd.reporting.{name}"), declarations()[name]
+    module, spec = (
+        importlib.import_module(f"geosd.reporting.{name}"),
+        output_spec_declarations()[name],
+    )
     declared = [*spec.reads, *(word.rpartition(".")[2] for word in spec.settings)]
     function = inspect.signature(getattr(module, output_kind(name).function))
     needed = [p.name for p in function.parameters.values() if p.default is p.empty]
     assert sorted(needed) == sorted(declared)
 
 
-@pytest.mark.parametrize("name", declarations())
+@pytest.mark.parametrize("name", output_spec_declarations())
 def test_the_modules_that_are_found_by_name_have_the_functions_of_their_kind(name):
-    own, writer = map(importlib.import_module, output_modules(name))
+    own, writer = map(importlib.import_module, output_spec_modules(name))
     assert callable(getattr(own, output_kind(name).function)) and callable(writer.save)
 
 
@@ -65,9 +68,9 @@ def test_an_output_of_a_family_is_none_of_a_study(tmp_path):
     assert not output_specs(tmp_path) and [*family_specs(tmp_path)] == ["figure_new"]
     (tmp_path / "figure_of_files.py").write_text(FUNCTION.replace("scores", "states"))
     (tmp_path / "figure_of_files.yaml").write_text(f"{SOURCE}family: true\n")
-    declarations.cache_clear()
+    output_spec_declarations.cache_clear()
     with pytest.raises(ValueError, match=r"(?s)figure_of_files.py reads states, .*Hint: .* scores"):
-        declarations(tmp_path)
+        output_spec_declarations(tmp_path)
 
 
 @pytest.mark.parametrize(

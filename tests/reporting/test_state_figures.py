@@ -238,7 +238,7 @@ def test_a_mass_is_the_mean_over_seeds_at_each_rank():
     table = pd.DataFrame(
         rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0, 3]), columns=list(COLUMNS["alignment"])
     )
-    found = figure_alignment.mean_masses(table, "m", "fwdkl")
+    found = figure_alignment.figure_alignment_masses(table, "m", "fwdkl")
     assert found.index.tolist() == [0, 3] and found.columns.tolist() == [1, 2]
     assert found.to_numpy() == pytest.approx(np.array([[0.51, 0.52], [0.81, 0.82]]))
 
@@ -248,6 +248,6 @@ def test_seeds_with_unlike_checkpoints_are_not_averaged():
         rows_of_seed(0, [0, 3]) + rows_of_seed(1, [0]), columns=list(COLUMNS["alignment"])
     )
     with pytest.raises(ValueError, match="(?s)fwdkl on m.*unlike checkpoints.*Hint:"):
-        figure_alignment.mean_masses(table, "m", "fwdkl")
+        figure_alignment.figure_alignment_masses(table, "m", "fwdkl")
     with pytest.raises(ValueError, match="(?s)geosd on m.*no rows.*Hint:"):
-        figure_alignment.mean_masses(table, "m", "geosd")
+        figure_alignment.figure_alignment_masses(table, "m", "geosd")

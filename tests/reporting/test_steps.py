@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from geosd.cli import analyse, claims, render
-from geosd.config import load, resolve
-from geosd.config.run_folders import RunRow, write_index
+from geosd.config import load, resolve_study
+from geosd.config.run_folders import RunFoldersRow, write_run_folders
 from geosd.json_lines import write_jsonl
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.scores.tidy import read_tidy
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
@@ -22,12 +22,14 @@ SHOWN = ("table_main", "table_benchmarks", "table_significance", "figure_frontie
 @pytest.fixture(scope="module")
 def study(tmp_path_factory) -> Path:
     folder, draw = tmp_path_factory.mktemp("results"), random.Random(1)
-    resolved, index = resolve(load(PARAMS), "quick"), []
+    resolved, index = resolve_study(load(PARAMS), "quick"), []
     for model in resolved.models:
         for at, variant in enumerate(resolved.methods):
             for seed in resolved.seeds:
                 rows = [
-                    Sample(b, f"{b}-{p}", k, "3 2 5 ok A: 3", 9, "1" if ok else "2", ok, "stop")
+                    SampleRecord(
+                        b, f"{b}-{p}", k, "3 2 5 ok A: 3", 9, "1" if ok else "2", ok, "stop"
+                    )
                     for b in ("id", "long", "easy")
                     for p in range(4)
                     for k in range(16)
@@ -43,9 +45,9 @@ def study(tmp_path_factory) -> Path:
                     log = f"step,loss,drift/pi_0\n0,1,0\n1,1,{draw.random()}\n"
                     (train / "steps.csv").write_text(log)
                 folders = ("", str(train) if trained else "", str(evaluate))
-                index.append(RunRow(model, variant, seed, 0, *folders))
+                index.append(RunFoldersRow(model, variant, seed, 0, *folders))
     write_jsonl(folder / "evaluate" / "left_over" / "0" / "samples.jsonl", rows)
-    write_index(folder / "runs.csv", index)
+    write_run_folders(folder / "runs.csv", index)
     analyse.main("quick", folder / "runs.csv", folder / "analyse", PARAMS)
     return folder
 

@@ -9,7 +9,7 @@ import pytest
 from made_up_tables import made_up_tables
 
 from geosd.cli import render
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.reporting.specs import output_specs
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
@@ -41,7 +41,7 @@ def study(tmp_path_factory) -> Path:
     """A folder with params.yaml and the tidy files of its study `made_up`."""
     folder = tmp_path_factory.mktemp("made_up")
     (folder / "params.yaml").write_text(PARAMS.read_text().rstrip("\n") + "\n" + STUDIES)
-    resolved = resolve(load(folder / "params.yaml"), "made_up")
+    resolved = resolve_study(load(folder / "params.yaml"), "made_up")
     for name, table in made_up_tables(resolved).items():
         table.to_csv(folder / f"{name}.csv", index=False)
     return folder
@@ -70,7 +70,7 @@ def test_each_is_written_as_what_its_rule_declares(study, tmp_path, name, inputs
 
 @pytest.fixture
 def resolved(study):
-    return resolve(load(study / "params.yaml"), "made_up")
+    return resolve_study(load(study / "params.yaml"), "made_up")
 
 
 def test_a_sweep_names_its_candidates_and_the_variant_itself_once(resolved):
@@ -104,7 +104,7 @@ def test_candidates_are_no_methods_of_the_other_figures(resolved):
 
 
 def test_a_study_without_sweep_has_no_points_and_no_error(study):
-    quick = resolve(load(study / "params.yaml"), "quick")
+    quick = resolve_study(load(study / "params.yaml"), "quick")
     assert settings("figure_stepsize", quick)["points"] == {"mini-qwen3": []}
 
 

@@ -15,9 +15,9 @@ from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
     StudyPage,
-    alt_text_from_caption,
     caption_markdown,
     study_markdown,
+    study_page_alt_text,
 )
 from geosd.scores.tidy import COLUMNS
 
@@ -143,7 +143,7 @@ def test_every_sentence_stands_on_a_page():
 
 @pytest.mark.parametrize("name", [name for name in output_specs() if name.startswith("figure_")])
 def test_a_pictures_alternative_says_what_the_figure_shows(name):
-    words = alt_text_from_caption(caption_markdown(name, [], [], Path()))
+    words = study_page_alt_text(caption_markdown(name, [], [], Path()))
     title = output_specs()[name].title
     assert words.lower().startswith(f"{title.lower()}. ")
     assert len(words) > len(title) + 30 and words.endswith(".")

@@ -8,7 +8,7 @@ import pytest
 
 from geosd.reporting import table_ablations
 from geosd.reporting.latex_tables import to_latex
-from geosd.reporting.tables import to_markdown
+from geosd.reporting.tables import table_to_markdown
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.tidy import COLUMNS
 
@@ -76,4 +76,4 @@ def test_every_form_can_be_written_and_a_missing_drift_is_an_empty_cell():
     scores, drift = made_up_tables(seeds=1)
     table = table_ablations.build(scores, drift[:0], ["mini-qwen3"], METHODS)
     assert column(table, "mini-qwen3.d_fr")["GeoSD"].number is None
-    assert "OOD pass@16" in to_markdown(table) and r"$\pi_0$" in to_latex(table)
+    assert "OOD pass@16" in table_to_markdown(table) and r"$\pi_0$" in to_latex(table)

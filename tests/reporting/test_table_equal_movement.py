@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from made_up_tables import made_up_tables
 
-from geosd.config import load, resolve, resolve_family, settings
+from geosd.config import load, resolve_family, resolve_study, settings
 from geosd.reporting import figure_equal_movement, table_equal_movement
 from geosd.scores.tidy import COLUMNS
 
@@ -161,7 +161,7 @@ def params():
 
 
 def test_the_paths_of_the_dial_are_of_one_kind_each_method_at_its_rate(params):
-    study = resolve(params, PATHS[1])
+    study = resolve_study(params, PATHS[1])
     tables = made_up_tables(study)
     table = table_equal_movement.build(
         tables["scores"], tables["drift"], **settings("table_equal_movement", study)
@@ -172,7 +172,7 @@ def test_the_paths_of_the_dial_are_of_one_kind_each_method_at_its_rate(params):
 
 def test_the_figure_has_a_path_of_each_method_at_either_end(params):
     family = resolve_family(params, "miniature_paths")
-    tables = {name: made_up_tables(resolve(params, name)) for name in PATHS}
+    tables = {name: made_up_tables(resolve_study(params, name)) for name in PATHS}
     given = {
         tidy: {name: tables[name][tidy] for name in PATHS} for tidy in ("scores", "drift")
     } | family.settings("figure_equal_movement")

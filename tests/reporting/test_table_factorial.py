@@ -12,9 +12,9 @@ from made_up_tables import made_up_tables
 from scipy import stats
 from table_cells import cell
 
-from geosd.config import ConfigError, load, resolve, settings
+from geosd.config import ConfigError, load, resolve_study, settings
 from geosd.reporting import figure_factorial, table_factorial, table_factorial_effects
-from geosd.scores.factorial_effects import curvature_ratio
+from geosd.scores.factorial_effects import factorial_curvature_ratio
 from geosd.scores.tidy import COLUMNS
 
 SEEDS = 5
@@ -169,12 +169,12 @@ def test_the_figure_has_a_line_for_each_cell_from_the_origin(tidy):
 
 
 def test_the_whole_study_crosses_all_parts_at_equal_curvature(root):
-    study = resolve(load(root / "params.yaml"), "miniature_factorial_100")
+    study = resolve_study(load(root / "params.yaml"), "miniature_factorial_100")
     parts = settings("table_factorial", study)["parts"]
     cells = {
         (
             part["divergence"],
-            curvature_ratio(part["divergence"], part["drift_penalty"]),
+            factorial_curvature_ratio(part["divergence"], part["drift_penalty"]),
             part["rule"],
             part["steps"],
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.problems.search.habits import HABITS
 from geosd.reporting.table_habits import build
-from geosd.scores.sample_tables import habit_rows
-from geosd.scores.score_table import Run
-from geosd.scores.tidy import read_tidy, rows_of_runs
+from geosd.scores.sample_tables import sample_habit_rows
+from geosd.scores.score_table import ScoredRun
+from geosd.scores.tidy import read_tidy, tidy_rows_of_runs
 
 TEXTS = {
     ("pi_0", 0): ["7 10 13 ; 3 2 5 ok A: 3", "7 10 13 ; 7 10 13 ;"],
@@ -20,9 +20,9 @@ TEXTS = {
 
 def test_a_method_has_the_mean_over_its_runs_in_a_column_for_each_habit(tmp_path):
     rows = {
-        Run("m", name, seed): habit_rows(
+        ScoredRun("m", name, seed): sample_habit_rows(
             [
-                Sample(benchmark, "p", i, text, 9, None, False, "stop")
+                SampleRecord(benchmark, "p", i, text, 9, None, False, "stop")
                 for benchmark in ("id", "mixed")
                 for i, text in enumerate(texts)
             ]
@@ -30,8 +30,8 @@ def test_a_method_has_the_mean_over_its_runs_in_a_column_for_each_habit(tmp_path
         for (name, seed), texts in TEXTS.items()
         if (name, seed) != ("pi_0", 1)
     }
-    rows[Run("m", "pi_0", 1)] = rows[Run("m", "pi_0", 0)]
-    rows_of_runs("habits", rows).to_csv(tmp_path / "habits.csv", index=False)
+    rows[ScoredRun("m", "pi_0", 1)] = rows[ScoredRun("m", "pi_0", 0)]
+    tidy_rows_of_runs("habits", rows).to_csv(tmp_path / "habits.csv", index=False)
     table = build(read_tidy("habits", tmp_path / "habits.csv"), ["m"], ["geosd", "pi_0"])
     keys = [column.key for column in table.columns]
     assert keys == [f"m.{split}.{habit}" for split in ("id", "ood_avg") for habit in HABITS]

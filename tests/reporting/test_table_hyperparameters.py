@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.reporting.table_hyperparameters import build
 
 NOT_THE_PAPERS = re.compile(
@@ -112,16 +112,16 @@ def test_the_protocol_itself_is_as_in_the_paper(params):
         }
     )
     protocol = params.model_copy(update={"entries": {"bare": bare}, "studies": {"bare": bare}})
-    rows = cells_by_key(read_of(resolve(protocol, "bare")))
+    rows = cells_by_key(read_of(resolve_study(protocol, "bare")))
     wrong = {key: row for key, row in rows.items() if row[2] in ("no", "partly")}
     assert not wrong
     assert sum(row[2] == "yes" for row in rows.values()) > 40
 
 
 def test_settings_leave_out_candidates_and_numbers_that_are_not_read(params):
-    study = resolve(params, "quick_selection")
+    study = resolve_study(params, "quick_selection")
     assert all(not m["training"] for m in read_of(study)["models"].values())
-    quick = read_of(resolve(params, "quick"))["models"]["mini-qwen3"]
+    quick = read_of(resolve_study(params, "quick"))["models"]["mini-qwen3"]
     assert quick["training"]["fwdkl"]["optimiser"] == {"rule": "adamw"}
     assert "kfac" in quick["training"]["geosd"]["optimiser"]
     assert "pi_0" not in quick["training"]

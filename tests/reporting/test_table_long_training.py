@@ -11,7 +11,7 @@ from made_up_tables import made_up_tables
 from scipy import stats
 from table_cells import cell
 
-from geosd.config import ConfigError, load, resolve, settings
+from geosd.config import ConfigError, load, resolve_study, settings
 from geosd.reporting import figure_long_training, table_long_training
 from geosd.scores.tidy import COLUMNS
 
@@ -115,7 +115,7 @@ def test_the_figure_has_a_line_for_each_divergence_in_each_panel(tidy):
 
 
 def test_the_study_crosses_divergences_and_refreshes(root):
-    study = resolve(load(root / "params.yaml"), "miniature_long_100")
+    study = resolve_study(load(root / "params.yaml"), "miniature_long_100")
     runs = settings("table_long_training", study)["long_runs"]
     cells = {(run["divergence"], run["anchor_every"]) for run in runs.values()}
     assert cells == {*itertools.product(("hellinger", "jsd", "fwdkl"), (20, 100, 2001))}

@@ -15,13 +15,13 @@ import pandas as pd
 import pytest
 from made_up_tables import made_up_tables
 
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.config.run_folders import RunFolders
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.reporting import table_problems_and_seeds
-from geosd.scores.sample_tables import share_rows
-from geosd.scores.score_table import Run
-from geosd.scores.tidy import read_tidy, rows_of_runs
+from geosd.scores.sample_tables import sample_share_rows
+from geosd.scores.score_table import ScoredRun
+from geosd.scores.tidy import read_tidy, tidy_rows_of_runs
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted(path.parent for path in ROOT.glob("figures/*/table_problems_and_seeds.csv"))
@@ -53,14 +53,14 @@ def made_up(tmp_path_factory):
         for seed in range(3):
             shift = draw.normal(0.03 * at, 0.1)
             samples = [
-                Sample(of, f"{of}-{n:02}", k, "", 1, None, draw.random() < p + shift, "stop")
+                SampleRecord(of, f"{of}-{n:02}", k, "", 1, None, draw.random() < p + shift, "stop")
                 for of in problems
                 for n, p in enumerate(ease[of])
                 for k in range(4)
             ]
-            rows[Run("m", name, seed)] = share_rows(samples)
+            rows[ScoredRun("m", name, seed)] = sample_share_rows(samples)
     file = tmp_path_factory.mktemp("analyse") / "shares.csv"
-    rows_of_runs("shares", rows).to_csv(file, index=False)
+    tidy_rows_of_runs("shares", rows).to_csv(file, index=False)
     return file
 
 
@@ -138,7 +138,7 @@ def test_shipped_intervals_are_numpys_of_the_shipped_file(folder):
     shipped = json.loads((folder / "shipped.json").read_text(encoding="utf-8"))
     parts = shipped["outputs"]["table_problems_and_seeds"]["parts"]
     (file,) = (folder / "source").glob("shares.csv*")
-    words = table_problems_and_seeds.cells_at_their_end(parts)
+    words = table_problems_and_seeds.table_cells_with_seeds(parts)
     names = {of: name for name, of in words.items()} | {"π₀": "pi_0"}
     with (folder / "table_problems_and_seeds.csv").open(encoding="utf-8") as lines:
         rows = [*csv.DictReader(lines)]
@@ -164,7 +164,7 @@ def test_rows_are_gains_then_pairs_of_one_part_and_those_of_the_papers_method(ma
 
 @pytest.mark.parametrize("name", ["smollm2_parts", "smollm2_seeds"])
 def test_every_difference_that_the_page_asks_for_is_a_row(root, name):
-    study = resolve(load(root / "params.yaml"), name)
+    study = resolve_study(load(root / "params.yaml"), name)
     assert "shares" in RunFolders(study).tidy_shown()  # what `ship` copies
     parts = settings("table_problems_and_seeds", study)["parts"]
     shares = made_up_tables(study)["shares"]

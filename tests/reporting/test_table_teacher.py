@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from table_cells import cell
 
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.reporting.table_teacher import build
 from geosd.scores.tidy import COLUMNS
 
@@ -74,7 +74,10 @@ def test_the_live_teacher_has_means_and_the_others_paired_changes(tidy):
 
 def test_the_study_of_teachers_has_every_teacher_at_every_rate_and_trains_few_anew(root):
     params = load(root / "params.yaml")
-    study, swept = resolve(params, "miniature_teacher"), resolve(params, "miniature_stepsize")
+    study, swept = (
+        resolve_study(params, "miniature_teacher"),
+        resolve_study(params, "miniature_stepsize"),
+    )
     points = settings("table_teacher", study)["points"]["mini-qwen3"]
     plane = {(p["variant"], p["learning_rate"], p["teacher"]) for p in points}
     assert len(plane) == len(points) == 2 * 4 * 4

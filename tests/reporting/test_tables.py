@@ -16,20 +16,30 @@ import pytest
 
 from geosd.reporting.latex_tables import escape_latex, to_latex
 from geosd.reporting.saved_tables import save
-from geosd.reporting.tables import Cell, Column, Row, Table, ranked, to_csv, to_markdown
+from geosd.reporting.tables import (
+    Table,
+    TableCell,
+    TableColumn,
+    TableRow,
+    rank_table,
+    table_to_csv,
+    table_to_markdown,
+)
 
 
 def table(*columns_of_values, better="high"):
     rows = tuple(
-        Row(f"r{i}", "A" if i < 2 else "B", tuple(Cell(v) for v in values))
+        TableRow(f"r{i}", "A" if i < 2 else "B", tuple(TableCell(v) for v in values))
         for i, values in enumerate(zip(*columns_of_values, strict=True))
     )
-    columns = tuple(Column(f"c{i}", f"C{i}", "g", better) for i in range(len(columns_of_values)))
+    columns = tuple(
+        TableColumn(f"c{i}", f"C{i}", "g", better) for i in range(len(columns_of_values))
+    )
     return Table("demo", "Title", "A note.", "Method", columns, rows)
 
 
 def ranks(built, column=0):
-    return [row.cells[column].rank for row in ranked(built).rows]
+    return [row.cells[column].rank for row in rank_table(built).rows]
 
 
 def test_best_and_second_best_are_marked_in_every_column():
@@ -51,23 +61,27 @@ def test_low_can_be_better_and_empty_cells_are_never_best():
 
 def full():
     columns = (
-        Column("m.id", "ID", "m (paper: X)", "high"),
-        Column("m.name", "name", "m (paper: X)"),
-        Column("n.p", "p", "n_2"),
+        TableColumn("m.id", "ID", "m (paper: X)", "high"),
+        TableColumn("m.name", "name", "m (paper: X)"),
+        TableColumn("n.p", "p", "n_2"),
     )
     rows = (
-        Row(
+        TableRow(
             "π₀",
             "Reference",
-            (Cell(np.float64(1 / 3), np.float64(0.25)), Cell('a, "b"'), Cell(None)),
+            (TableCell(np.float64(1 / 3), np.float64(0.25)), TableCell('a, "b"'), TableCell(None)),
         ),
-        Row("GeoSD", "Ours", (Cell(2 / 3, None), Cell("50% & _x_"), Cell(2.9e-9, form=".1e"))),
+        TableRow(
+            "GeoSD",
+            "Ours",
+            (TableCell(2 / 3, None), TableCell("50% & _x_"), TableCell(2.9e-9, form=".1e")),
+        ),
     )
-    return ranked(Table("demo", "Title", "Δ of 5% ± 1.", "Method", columns, rows))
+    return rank_table(Table("demo", "Title", "Δ of 5% ± 1.", "Method", columns, rows))
 
 
 def test_csv_parses_back_to_the_exact_values():
-    lines = list(csv.DictReader(io.StringIO(to_csv(full()))))
+    lines = list(csv.DictReader(io.StringIO(table_to_csv(full()))))
     assert [line["method"] for line in lines] == ["π₀", "GeoSD"]
     assert [float(line["m.id"]) for line in lines] == [1 / 3, 2 / 3]
     assert [line["m.id.sd"] for line in lines] == ["0.25", ""]
@@ -76,7 +90,7 @@ def test_csv_parses_back_to_the_exact_values():
 
 
 def test_markdown_lines_of_a_table_are_equally_long_and_marks_are_shown():
-    text = to_markdown(full())
+    text = table_to_markdown(full())
     for block in re.findall(r"(?:^\|.*\n?)+", text, flags=re.M):
         assert len({len(line) for line in block.splitlines()}) == 1
     assert "_0.3_ ±0.2" in text and "**0.7**" in text and "2.9e-09" in text
@@ -105,7 +119,7 @@ def test_latex_is_balanced_and_has_as_many_cells_in_every_row():
 
 
 def test_a_zero_has_no_sign_and_no_loss_is_best():
-    assert [Cell(v, form="+.1f").text for v in (-0.04, 0.04, -0.06)] == ["0.0", "0.0", "-0.1"]
+    assert [TableCell(v, form="+.1f").text for v in (-0.04, 0.04, -0.06)] == ["0.0", "0.0", "-0.1"]
     assert ranks(table([-1.0, -0.01, -3.0], better="gain")) == ["", "", ""]
     assert ranks(table([-1.0, 2.0, 0.5], better="gain")) == ["", "best", "second"]
 
@@ -186,4 +200,4 @@ def test_write_makes_three_files_the_same_bytes_every_time(tmp_path):
 
 def test_a_row_of_the_wrong_length_is_refused():
     with pytest.raises(ValueError, match="(?s)table demo, row r.*Hint:"):
-        Table("demo", "", "", "M", (Column("a", "A"),), (Row("r", "", ()),))
+        Table("demo", "", "", "M", (TableColumn("a", "A"),), (TableRow("r", "", ()),))

@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgb
 
 from geosd.reporting import figure_density, figure_overview
 from geosd.reporting.figures import DARK, FONT, HALF_IN, PAGE_IN, SMALLEST_PT, save
-from geosd.reporting.method_style import EMPHASIZED, METHODS, method
+from geosd.reporting.method_style import EMPHASIZED, METHODS, method_style
 from geosd.reporting.specs import output_specs
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
@@ -70,7 +70,7 @@ TOLD_APART = [
     *(
         (a, b)
         for a, b in itertools.combinations(METHODS, 2)
-        if method(a).marker == method(b).marker
+        if method_style(a).marker == method_style(b).marker
     ),
 ]
 
@@ -78,7 +78,7 @@ TOLD_APART = [
 @pytest.mark.parametrize("blindness", BLINDNESS)
 def test_every_eye_and_grey_print_tell_methods_of_one_panel_apart(blindness):
     for pair in TOLD_APART:
-        a, b = (method(name).colour for name in pair)
+        a, b = (method_style(name).colour for name in pair)
         assert np.linalg.norm(lab(seen(a, blindness)) - lab(seen(b, blindness))) >= 15, pair
         assert abs(lightness(to_rgb(a)) - lightness(to_rgb(b))) >= APART, pair
 

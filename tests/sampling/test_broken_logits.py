@@ -8,8 +8,8 @@ import torch
 
 from geosd.problems.records import Problem
 from geosd.sampling import transformers_sampler
-from geosd.sampling.broken_logits import NonFiniteLogitsError, named_problems
-from geosd.sampling.sampler import PromptBatch, SamplingParams
+from geosd.sampling.broken_logits import NonFiniteLogitsError, name_broken_logits
+from geosd.sampling.sampler import SamplerPrompts, SamplingParams
 from geosd.sampling.token_draws import NO_TOKEN, draw_tokens
 from geosd.sampling.transformers_sampler import TransformersSampler
 
@@ -78,11 +78,11 @@ def test_what_comes_after_a_response_has_ended_is_nobodys_token(model):
 def test_the_problem_is_that_of_the_place_over_all_batches(model):
     problems = [Problem(f"train-{i}", "id", "q", "1") for i in range(5)]
     sampler = TransformersSampler(broken_from(model, 1), [1], pad_id=0)
-    alone = PromptBatch(PROMPTS[:1], 1)
+    alone = SamplerPrompts(PROMPTS[:1], 1)
     with (
         pytest.raises(NonFiniteLogitsError, match="problem train-2") as raised,
-        named_problems(problems),
+        name_broken_logits(problems),
     ):
-        batches = [alone, alone, PromptBatch(PROMPTS, 2)]
+        batches = [alone, alone, SamplerPrompts(PROMPTS, 2)]
         list(sampler.sample_chunks(batches, SamplingParams(1.0, 1.0, 6)))
     assert raised.value.place == 2

@@ -8,9 +8,14 @@ import torch
 from cases import decoder
 from torch.testing import assert_close
 
-from geosd.models.output_head import float32_logits
+from geosd.models.output_head import float32_head_logits
 from geosd.sampling.decoding import compiled_step
-from geosd.sampling.decoding.compiled_step import NOTE, STEP, cache_folder, open_compiled_step
+from geosd.sampling.decoding.compiled_step import (
+    NOTE,
+    STEP,
+    compiled_step_folder,
+    open_compiled_step,
+)
 from geosd.sampling.decoding.decode_session import PreallocatedSession
 from geosd.sampling.decoding.decode_step import EagerStep
 from geosd.sampling.sampler import SamplingParams
@@ -86,7 +91,7 @@ def test_a_compiled_step_in_bfloat16_is_as_close_to_float32_as_the_models_own(fo
     assert compiled.read_weights()
     logits = []  # [T, B, V] of each
     for of, step in ((model, compiled), (model, EagerStep(model)), (exact, EagerStep(exact))):
-        with float32_logits(of):
+        with float32_head_logits(of):
             session = PreallocatedSession(of, step, PROMPTS, pad_id=0, new_tokens=40)
             seen = []
             for token in range(30):
@@ -103,7 +108,7 @@ def test_a_compiled_step_in_bfloat16_is_as_close_to_float32_as_the_models_own(fo
 
 
 def fake_cache(model):
-    cache = cache_folder(model.config)
+    cache = compiled_step_folder(model.config)
     cache.mkdir(parents=True)
     (cache / STEP).write_text("no program")
     (cache / NOTE).touch()
@@ -144,7 +149,7 @@ def test_without_a_compiler_the_models_own_modules_sample(
 def test_the_folder_follows_from_the_architecture_and_not_from_the_weights(folder, random_weights):
     model, other = random_weights("qwen3"), random_weights("qwen3")
     other.config.pad_token_id, other.config._name_or_path = 7, "elsewhere"
-    assert cache_folder(model.config) == cache_folder(other.config)
+    assert compiled_step_folder(model.config) == compiled_step_folder(other.config)
     other.config.rms_norm_eps = 1e-3
-    assert cache_folder(model.config) != cache_folder(other.config)
-    assert cache_folder(model.config).is_relative_to(folder)
+    assert compiled_step_folder(model.config) != compiled_step_folder(other.config)
+    assert compiled_step_folder(model.config).is_relative_to(folder)

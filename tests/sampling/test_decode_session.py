@@ -8,7 +8,7 @@ from geosd.sampling.decoding import kv_cache
 from geosd.sampling.decoding.decode_session import (
     ModelCacheSession,
     PreallocatedSession,
-    takes_preallocated_cache,
+    takes_preallocated_session,
 )
 from geosd.sampling.decoding.decode_step import ATTENTION, EagerStep
 
@@ -121,7 +121,7 @@ def test_a_model_with_another_attention_is_recognised(name, random_weights):
     model = random_weights(name)
     before = model.config._attn_implementation
     with torch.inference_mode():
-        assert takes_preallocated_cache(model) == (name in PREALLOCATED)
+        assert takes_preallocated_session(model) == (name in PREALLOCATED)
     assert model.config._attn_implementation == before != ATTENTION
 
 

@@ -6,15 +6,15 @@ import pytest
 import torch
 
 from geosd.models.load_and_save import save_model
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
+from geosd.problems.miniature import MiniaturePrompts, build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY
 from geosd.sampling import engines, vllm_sampler
 from geosd.sampling.engines import build_sampler
 from geosd.sampling.sampler import SamplingParams
 
-TOKENIZER = build_tokenizer(VOCABULARY)
+TOKENIZER = build_miniature_tokenizer(VOCABULARY)
 ENCODING = Encoding(TOKENIZER, MiniaturePrompts())
 PROMPTS = [TOKENIZER(f"Q: {i} + {i} S:").input_ids for i in range(5)]
 COLD = SamplingParams(0.0, 1.0, 6)
@@ -31,7 +31,7 @@ CLUSTER = {
 
 @pytest.fixture
 def model():
-    return build(
+    return build_tiny_model(
         "mini-qwen3-xs", len(TOKENIZER), ENCODING.pad_id, ENCODING.end_ids[0], seed=0
     ).eval()
 
@@ -68,9 +68,7 @@ def test_without_vllm_the_error_says_what_to_install_and_comes_at_once(
 def test_an_engine_alone_on_a_gpu_takes_more_memory_than_with_a_model(model, monkeypatch):
     engine_options = []
     monkeypatch.setattr(engines, "require_vllm", lambda: None)
-    monkeypatch.setattr(
-        engines, "start_engine", lambda *_, **options: engine_options.append(options)
-    )
+    monkeypatch.setattr(engines, "start_vllm", lambda *_, **options: engine_options.append(options))
     for gpu in (True, False):
         monkeypatch.setattr(torch.cuda, "is_available", lambda gpu=gpu: gpu)
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
@@ -87,7 +85,7 @@ def test_on_a_gpu_weights_are_shared_and_an_engine_beside_a_trainer_sleeps(
 ):
     started = []
     monkeypatch.setattr(engines, "require_vllm", lambda: None)
-    monkeypatch.setattr(engines, "start_engine", lambda *_, **options: started.append(options))
+    monkeypatch.setattr(engines, "start_vllm", lambda *_, **options: started.append(options))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     settings = {**CLUSTER, "process": process, "tensor_parallel": 4, "precision": "bfloat16"}
     for beside_trainer in (True, False):
@@ -107,7 +105,7 @@ def test_on_a_gpu_weights_are_shared_and_an_engine_beside_a_trainer_sleeps(
 def test_one_process_drives_one_device(monkeypatch):
     monkeypatch.setattr(vllm_sampler, "require_vllm", lambda: None)
     with pytest.raises(ValueError, match=r"tensor_parallel 2(.|\n)*Hint"):
-        vllm_sampler.start_engine("nowhere", live=False, tensor_parallel=2, process="same")
+        vllm_sampler.start_vllm("nowhere", live=False, tensor_parallel=2, process="same")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +121,6 @@ def test_vllm_sees_the_devices_of_the_worker_and_none_of_the_trainers(
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: device)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    with vllm_sampler.visible_devices(2):
+    with vllm_sampler.visible_vllm_devices(2):
         assert os.environ.get("CUDA_VISIBLE_DEVICES") == inside
     assert os.environ.get("CUDA_VISIBLE_DEVICES") == before

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from geosd.evaluation.benchmarks import evaluate
+from geosd.evaluation.benchmarks import sample_benchmarks
 from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import GradingVerdict
 from geosd.problems.grading.typed_grader import TypedGrader
 from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts
-from geosd.problems.records import Problem, Sample
+from geosd.problems.records import Problem, SampleRecord
 from geosd.sampling.graded_sampler import GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
@@ -82,7 +82,7 @@ def run(seed=0, problems=PROBLEMS, sampler=None, grade=GRADER, coverage=4, alloc
     with TemporaryDirectory() as scratch:
         kept = KeptSamples(Path(scratch), "a job")
         graded = GradedSampler(sampler or Dice(), ENCODING, grade, kept)
-        return evaluate(graded, problems, 4, coverage, DECODING, seed, allocation)
+        return sample_benchmarks(graded, problems, 4, coverage, DECODING, seed, allocation)
 
 
 def test_a_sample_in_a_thought_that_the_prompt_opened_is_judged_as_one(monkeypatch):
@@ -157,7 +157,7 @@ def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(tmp_path):
         write_jsonl(file, run(seed))
     first, again, other = (file.read_bytes() for file in files)
     assert first == again != other
-    assert read_jsonl(files[0], Sample) == run(0)
+    assert read_jsonl(files[0], SampleRecord) == run(0)
 
 
 def test_another_benchmark_leaves_the_samples_of_the_first_as_they_were():
@@ -166,9 +166,9 @@ def test_another_benchmark_leaves_the_samples_of_the_first_as_they_were():
 
 
 def test_why_a_verdict_could_not_be_reached_is_kept(tmp_path):
-    rows = run(grade=lambda response, gold: Verdict("7", False, "timeout"))
+    rows = run(grade=lambda response, gold: GradingVerdict("7", False, "timeout"))
     write_jsonl(tmp_path / "samples.jsonl", rows)
-    kept = read_jsonl(tmp_path / "samples.jsonl", Sample)
+    kept = read_jsonl(tmp_path / "samples.jsonl", SampleRecord)
     found = {(row.answer, row.correct, row.reason) for row in kept if row.finish == "stop"}
     assert found == {("7", False, "timeout")}
 
@@ -177,5 +177,5 @@ def test_samples_from_before_reasons_were_kept_are_read(tmp_path):
     write_jsonl(tmp_path / "samples.jsonl", run())
     text = (tmp_path / "samples.jsonl").read_text()
     (tmp_path / "old.jsonl").write_text(re.sub(r', "reason": "[a-z ]*"', "", text))
-    old = read_jsonl(tmp_path / "old.jsonl", Sample)
+    old = read_jsonl(tmp_path / "old.jsonl", SampleRecord)
     assert len(old) == 12 and {row.reason for row in old} == {None}

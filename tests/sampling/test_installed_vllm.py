@@ -14,11 +14,11 @@ import pytest
 import torch
 from cases import decoder
 
-from geosd.models.load_and_save import named_weights
+from geosd.models.load_and_save import weights_as_saved
 from geosd.sampling import weight_delivery
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.sampling.vllm_sampler import VllmSampler, start_engine
+from geosd.sampling.vllm_sampler import VllmSampler, start_vllm
 from geosd.sampling.weight_delivery import WeightDelivery
 
 pytestmark = [
@@ -76,9 +76,9 @@ class Pair:
         self.model = model
         model.save_pretrained(folder)
         memory = {"memory": 0.1, "sequences": 16, "precision": "float32"}
-        self.opened = start_engine(folder, live=True, **{**memory, **options})
+        self.opened = start_vllm(folder, live=True, **{**memory, **options})
         self.stale = self.sampler(None)  # never synced: what the engine holds
-        self.live = self.sampler(lambda: named_weights(model))
+        self.live = self.sampler(lambda: weights_as_saved(model))
 
     def sampler(self, weights, by_memory=False):
         # Several workers on one CPU have one device's name, and open one process's buffer.
@@ -156,7 +156,7 @@ def test_after_each_sync_greedy_tokens_are_those_of_transformers_and_before_it_t
 
 def test_weights_in_shared_memory_are_sampled_as_those_in_files_are(pair):
     """On a CPU the shared memory is the machine's: all but CUDA's own calls are those of a GPU."""
-    by_memory = pair.sampler(lambda: named_weights(pair.model), by_memory=True)
+    by_memory = pair.sampler(lambda: weights_as_saved(pair.model), by_memory=True)
     for step in (4, 5):
         take_a_step(pair.model, step)
         expected = pair.expected()
@@ -166,8 +166,8 @@ def test_weights_in_shared_memory_are_sampled_as_those_in_files_are(pair):
 
 
 def test_memory_that_a_worker_cannot_open_leaves_the_way_through_files(pair, monkeypatch):
-    monkeypatch.setattr(weight_delivery, "share", lambda buffer: [b"", b"/torch_nowhere", 1])
-    by_memory = pair.sampler(lambda: named_weights(pair.model), by_memory=True)
+    monkeypatch.setattr(weight_delivery, "share_buffer", lambda buffer: [b"", b"/torch_nowhere", 1])
+    by_memory = pair.sampler(lambda: weights_as_saved(pair.model), by_memory=True)
     take_a_step(pair.model, 6)
     assert by_memory.sample(PROMPTS, GREEDY, seed=0) == pair.expected()
     assert by_memory.record()["weight_way"] == "files"
@@ -181,7 +181,7 @@ def print_gaps(gaps, name):
 
 
 def test_sampled_tokens_have_the_trainers_log_probability(pair):
-    pair.live.sync(named_weights(pair.model))
+    pair.live.sync(weights_as_saved(pair.model))
     gaps = pair.gaps()
     print_gaps(gaps, "float32")
     assert gaps.abs().max() < 1e-4
@@ -235,7 +235,7 @@ def test_a_response_ends_with_its_end_token_or_at_the_cap(pair):
 
 def test_an_update_that_leaves_out_weights_is_refused(pair):
     with pytest.raises(Exception, match="keep their old values"):
-        pair.live.sync(list(named_weights(pair.model))[:-1])
+        pair.live.sync(list(weights_as_saved(pair.model))[:-1])
 
 
 def test_the_record_says_what_the_engine_is(pair):
@@ -247,7 +247,7 @@ def test_the_record_says_what_the_engine_is(pair):
 def test_in_bfloat16_the_gap_is_that_of_bfloat16(tmp_path):
     pair = Pair(tiny("qwen3", False), tmp_path, process="same", precision="bfloat16")
     try:
-        pair.live.sync(named_weights(pair.model))
+        pair.live.sync(weights_as_saved(pair.model))
         exact = pair.gaps()
         with torch.autocast("cpu", torch.bfloat16):  # as the trainer runs in bfloat16
             trained = pair.gaps()

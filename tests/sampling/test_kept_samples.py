@@ -7,21 +7,21 @@ import random
 import pytest
 import torch
 
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 from geosd.preemption import PreemptionError
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_miniature_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.corpora import VOCABULARY
 from geosd.sampling.decoding.decode_session import PreallocatedSession
-from geosd.sampling.graded_sampler import Draw, GradedSampler
+from geosd.sampling.graded_sampler import GradedDraw, GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 
-ENCODING = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
+ENCODING = Encoding(build_miniature_tokenizer(VOCABULARY), MiniaturePrompts())
 PROBLEMS = [Problem(f"p{i}", "id", "1 + 1" + " + 1" * (i % 3), "2") for i in range(5)]
-DRAWS = [Draw(PROBLEMS, range(3), 7), Draw(PROBLEMS[:2], range(3, 5), 8)]
+DRAWS = [GradedDraw(PROBLEMS, range(3), 7), GradedDraw(PROBLEMS[:2], range(3, 5), 8)]
 WARM = SamplingParams(1.0, 1.0, 6)
 ROWS, TOTAL, CHUNKS = 4, 19, 5  # 15 rows in four batches, and 4 in one
 IDENTITY = {"code": "of today", "settings": {"samples": 3}, "inputs": ["a checkpoint", "problems"]}
@@ -29,7 +29,9 @@ IDENTITY = {"code": "of today", "settings": {"samples": 3}, "inputs": ["a checkp
 
 @pytest.fixture(scope="module")
 def model():
-    model = build("mini-qwen3-xs", len(VOCABULARY), ENCODING.pad_id, ENCODING.end_ids[0], seed=3)
+    model = build_tiny_model(
+        "mini-qwen3-xs", len(VOCABULARY), ENCODING.pad_id, ENCODING.end_ids[0], seed=3
+    )
     with torch.no_grad():
         model.lm_head.weight.mul_(8)
     return model.eval()

@@ -24,7 +24,7 @@ def test_the_prefix_draws_the_tokens_that_a_whole_sort_draws(monkeypatch, scale,
 
 def test_a_nucleus_that_fits_is_found_in_the_prefix_and_another_in_all():
     narrow = torch.tensor([[0.5, 0.3, 0.2] + [0.0] * 997])
-    assert token_draws.likeliest_first(narrow, 0.95)[1].shape[1] == token_draws.PREFIX
+    assert token_draws.likeliest_token_first(narrow, 0.95)[1].shape[1] == token_draws.PREFIX
     wide = torch.full((1, 1000), 1e-3)
-    p_BV, ids_BV = token_draws.likeliest_first(wide, 0.95)
+    p_BV, ids_BV = token_draws.likeliest_token_first(wide, 0.95)
     assert p_BV.shape == (1, 1000) and ids_BV[0].tolist() == list(range(1000))

@@ -5,12 +5,12 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from geosd.models.output_head import float32_logits
+from geosd.models.output_head import float32_head_logits
 from geosd.sampling.decoding.decode_session import PreallocatedSession
 from geosd.sampling.decoding.decode_step import EagerStep
-from geosd.sampling.decoding.packed_step import PackedStep, can_pack
+from geosd.sampling.decoding.packed_step import PackedStep, can_pack_step
 from geosd.sampling.paused_part import PartLeftError, PausedPart
-from geosd.sampling.sampler import PromptBatch, SamplingParams
+from geosd.sampling.sampler import SamplerPrompts, SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 
 NEW = 12
@@ -18,7 +18,7 @@ PROMPTS = [[5, 6, 7, 8, 9, 10, 11, 12], [20, 21, 22], [5, 40, 3, 9], [20, 21, 22
 SAMPLING = SamplingParams(temperature=1.0, top_p=1.0, max_new_tokens=NEW)
 
 pytestmark = pytest.mark.skipif(
-    not can_pack(nn.Linear(2, 2)), reason="oneDNN packs no float32 layers on this machine"
+    not can_pack_step(nn.Linear(2, 2)), reason="oneDNN packs no float32 layers on this machine"
 )
 
 
@@ -50,19 +50,19 @@ def test_float32_logits_are_those_of_the_models_own_layers(name, prompts, random
 @torch.inference_mode()
 def test_bfloat16_logits_are_float32_and_nearer_to_float64_than_their_rounding(random_weights):
     model = random_weights("llama", torch.bfloat16)
-    if not can_pack(model):
+    if not can_pack_step(model):
         pytest.skip("oneDNN multiplies no bfloat16 here")
     exact = random_weights("llama", torch.bfloat16).double()
     hidden = torch.randn(4, 48).bfloat16()
     step = PackedStep(model, 4)
-    with float32_logits(model), step._in_place():
+    with float32_head_logits(model), step._in_place():
         logits = model.lm_head(hidden)
     assert logits.dtype == torch.float32
     expected = exact.lm_head(hidden.double())
     error = (logits - expected).abs().max()
     assert error < 1e-4 < (expected.bfloat16() - expected).abs().max()
     packed, eager = opened(model, step), opened(model, EagerStep(model))
-    with float32_logits(model):
+    with float32_head_logits(model):
         packed.step(torch.tensor([7, 8, 9, 10]))
         eager.step(torch.tensor([7, 8, 9, 10]))
     assert_close(packed.logits, eager.logits, rtol=0.05, atol=0.2)
@@ -72,7 +72,7 @@ def test_the_layers_are_as_before_after_each_step_and_after_an_error(random_weig
     model = random_weights("llama")
     step = PackedStep(model, 2)
     before = {name: dict(vars(module)) for name, module in model.named_modules()}
-    model.lm_head.forward = own = lambda x: x  # as `float32_logits` sets it
+    model.lm_head.forward = own = lambda x: x  # as `float32_head_logits` sets it
     with pytest.raises(RuntimeError), step._in_place():
         assert model.lm_head.forward is not own
         raise RuntimeError
@@ -112,7 +112,7 @@ def test_a_batch_is_of_the_weights_as_they_are_when_it_begins(change, random_wei
 
 def test_a_batch_gives_the_same_bytes_alone_and_among_others(random_weights):
     model = random_weights("llama")
-    one, other = PromptBatch(PROMPTS, 5), PromptBatch([[9, 9, 9]], 6)
+    one, other = SamplerPrompts(PROMPTS, 5), SamplerPrompts([[9, 9, 9]], 6)
 
     def sampled(*batches):
         chunks = sampler(model).sample_chunks(batches, SAMPLING)
@@ -148,9 +148,9 @@ def test_without_the_setting_nothing_is_packed(random_weights):
 
 def test_what_cannot_be_packed_decodes_as_it_is(random_weights):
     model = random_weights("llama", torch.float64)
-    assert not can_pack(model)
+    assert not can_pack_step(model)
     ours = sampler(model)
     ours.sample(PROMPTS, SAMPLING, seed=3)
     assert ours.record()["step"] == {"kind": "eager"}
     with torch.autocast("cpu", torch.bfloat16):
-        assert not can_pack(random_weights("llama"))
+        assert not can_pack_step(random_weights("llama"))

@@ -5,12 +5,12 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from geosd.problems.encoding import Encoding
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import GradingVerdict
 from geosd.problems.grading.typed_grader import TypedGrader
-from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_tokenizer
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, build_miniature_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.corpora import VOCABULARY
-from geosd.sampling.graded_sampler import Draw, GradedSampler
+from geosd.sampling.graded_sampler import GradedDraw, GradedSampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import Completion, SamplingParams
 from geosd.sampling.solution_pool import (
@@ -18,7 +18,7 @@ from geosd.sampling.solution_pool import (
     graded_solutions,
     pool_solutions,
     pool_summary,
-    require_solutions,
+    require_pool_solutions,
 )
 
 PROBLEMS = [Problem("a", "train", "1 + 1", "2"), Problem("b", "train", "2 + 2", "4")]
@@ -35,7 +35,7 @@ class Scripted:
 
     def sample_chunks(self, batches, sampling, finished):
         assert [len(batch.prompts) for batch in batches] == [len(self.texts)]
-        ids = build_tokenizer(VOCABULARY)
+        ids = build_miniature_tokenizer(VOCABULARY)
         for place, text in enumerate(self.texts):
             yield {place: Completion(tuple(ids(text).input_ids), self.finish)}
 
@@ -44,13 +44,13 @@ class Scripted:
 
 
 def pool(texts, keep=10, finish="stop", grade=None, opens_thought=False):
-    encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
+    encoding = Encoding(build_miniature_tokenizer(VOCABULARY), MiniaturePrompts())
     encoding.opens_thought = opens_thought
     with TemporaryDirectory() as scratch:
         kept = KeptSamples(Path(scratch), "a job")
         drawn, grade = Scripted(texts, finish), grade or MiniatureGrader()
         sampler = GradedSampler(drawn, encoding, grade, kept)
-        rollouts = sampler.draw([Draw(PROBLEMS, range(4), 0)], SamplingParams(1.0, 1.0, 8))
+        rollouts = sampler.draw([GradedDraw(PROBLEMS, range(4), 0)], SamplingParams(1.0, 1.0, 8))
     return pool_solutions(PROBLEMS, rollouts, keep)
 
 
@@ -105,7 +105,7 @@ def test_exclusions_are_counted():
 
 def test_answers_that_the_grader_cannot_decide_on_are_counted_and_not_kept():
     def undecided(response, gold):
-        return Verdict("2", False, "timeout" if response == CORRECT else "wrong answer")
+        return GradingVerdict("2", False, "timeout" if response == CORRECT else "wrong answer")
 
     rows = pool([CORRECT, CORRECT, WRONG, LONGER] + [WRONG] * 4, grade=undecided)
     assert [(row.verified, row.undecided) for row in rows] == [(0, 2), (0, 0)]
@@ -117,6 +117,6 @@ def test_a_pool_with_solutions_of_too_few_problems_is_refused_and_says_how_it_wa
     summary = pool_summary(rows)
     assert summary.startswith("1 of the 2 training problems have a verified solution;")
     assert summary.endswith("8 rollouts: 5 wrong answer, 2 correct, 1 no answer")
-    require_solutions(rows, 0.5)
+    require_pool_solutions(rows, 0.5)
     with pytest.raises(ValueError, match="(?s)1 of the 2 .*5 wrong answer.*50.0%.*51.0%.*Hint:"):
-        require_solutions(rows, 0.51)
+        require_pool_solutions(rows, 0.51)

@@ -5,7 +5,7 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.sampling.sampler import SamplingParams
-from geosd.sampling.token_draws import draw_tokens, first_beyond, request_uniforms
+from geosd.sampling.token_draws import draw_tokens, first_token_beyond, request_uniforms
 
 N = 40_000
 
@@ -50,7 +50,7 @@ def test_the_nucleus_of_a_single_token_is_the_likeliest(logits):
 def test_a_token_without_mass_is_never_drawn_at_either_end():
     mass = torch.tensor([[0.0, 0.0, 0.4, 0.4, 1.0, 1.0]], dtype=torch.float64)
     ends = torch.tensor([0.0, 0.4, 1 - 2**-53], dtype=torch.float64)
-    assert first_beyond(mass.expand(3, -1), ends).tolist() == [2, 4, 4]
+    assert first_token_beyond(mass.expand(3, -1), ends).tolist() == [2, 4, 4]
 
 
 def test_a_requests_numbers_depend_on_seed_and_place_alone():

@@ -8,14 +8,14 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import build_tokenizer
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY
 from geosd.sampling import transformers_sampler
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 
-TOKENIZER = build_tokenizer(VOCABULARY)
+TOKENIZER = build_miniature_tokenizer(VOCABULARY)
 END, PAD = TOKENIZER.eos_token_id, TOKENIZER.pad_token_id
 PROMPT = TOKENIZER("Q: * 7 + 8 = 3 S:").input_ids
 OTHERS = [TOKENIZER(f"Q: {i} + {i} * 2 - 1 S:").input_ids[: 4 + i] for i in range(5)]
@@ -23,7 +23,7 @@ OTHERS = [TOKENIZER(f"Q: {i} + {i} * 2 - 1 S:").input_ids[: 4 + i] for i in rang
 
 @pytest.fixture(params=["mini-qwen3-xs", "mini-olmo3", "mini-llama"], scope="module")
 def model(request):
-    model = build(request.param, len(TOKENIZER), PAD, END, seed=3).eval()
+    model = build_tiny_model(request.param, len(TOKENIZER), PAD, END, seed=3).eval()
     with torch.no_grad():
         model.lm_head.weight.mul_(8)  # a random head is almost uniform; give it preferences
     return model

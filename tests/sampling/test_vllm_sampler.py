@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from geosd.models.load_and_save import named_weights
-from geosd.sampling.sampler import Completion, PromptBatch, SamplingParams
-from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler
+from geosd.models.load_and_save import weights_as_saved
+from geosd.sampling.sampler import Completion, SamplerPrompts, SamplingParams
+from geosd.sampling.vllm_sampler import VllmEngine, VllmSampler
 from geosd.sampling.weight_delivery import WeightDelivery
 from geosd.seeds import seed_of
 
@@ -128,11 +128,11 @@ class Student(nn.Module):
 def opened(llm, **changes):
     record = {"engine": "vllm", "version": "0.32.0", "max_num_seqs": 7}
     values = dict(llm=llm, parameters=Parameters, context=64, dtype=torch.bfloat16, record=record)
-    return StartedEngine(**{**values, **changes})
+    return VllmEngine(**{**values, **changes})
 
 
 def sampler(llm, student=None, **options):
-    weights = None if student is None else lambda: named_weights(student)
+    weights = None if student is None else lambda: weights_as_saved(student)
     return VllmSampler(lambda: opened(llm), [END, END], weights, **options)
 
 
@@ -151,7 +151,7 @@ def test_each_request_has_the_seed_of_its_place():
 
 def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
     llm, alone, student = StandIn(), StandIn(), Student()
-    batches = [PromptBatch(PROMPTS, 3), PromptBatch([], 5), PromptBatch(PROMPTS[:2], 4)]
+    batches = [SamplerPrompts(PROMPTS, 3), SamplerPrompts([], 5), SamplerPrompts(PROMPTS[:2], 4)]
     together = merged(sampler(llm, student).sample_chunks(batches, DECODING))
     each = [sampler(alone).sample(b.prompts, DECODING, b.seed) for b in batches]
     assert [together[place] for place in range(5)] == sum(each, [])
@@ -165,7 +165,7 @@ def test_batches_are_one_queue_and_each_is_sampled_as_it_is_alone():
 
 
 def test_what_has_finished_is_not_asked_again_and_the_rest_keeps_its_seeds():
-    llm, batches = StandIn(), [PromptBatch(PROMPTS, 3), PromptBatch(PROMPTS[:2], 4)]
+    llm, batches = StandIn(), [SamplerPrompts(PROMPTS, 3), SamplerPrompts(PROMPTS[:2], 4)]
     vllm = sampler(llm)
     whole = merged(vllm.sample_chunks(batches, DECODING))
     rest = merged(vllm.sample_chunks(batches, DECODING, finished={0, 2, 4}))

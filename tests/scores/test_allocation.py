@@ -9,18 +9,18 @@ import pytest
 
 from geosd.scores.allocation import (
     FEWEST,
-    SampledBenchmark,
+    AllocatedBenchmark,
     neyman,
     sampling_variance,
-    within_from_pass,
+    variance_for_allocation,
 )
 from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k
 from geosd.scores.samples_by_problem import ProblemCounts
 
 THREE = {
-    "hard": SampledBenchmark(30, 0.15),
-    "middle": SampledBenchmark(60, 0.2),
-    "easy": SampledBenchmark(200, 0.05),
+    "hard": AllocatedBenchmark(30, 0.15),
+    "middle": AllocatedBenchmark(60, 0.2),
+    "easy": AllocatedBenchmark(200, 0.05),
 }
 
 
@@ -48,7 +48,7 @@ def test_the_variance_is_that_of_simulated_samples():
     chances = {"a": generator.beta(1, 3, 30), "b": generator.beta(4, 1, 50)}
     samples = {"a": 6, "b": 3}
     benchmarks = {
-        name: SampledBenchmark(len(p), float(np.mean(p * (1 - p)))) for name, p in chances.items()
+        name: AllocatedBenchmark(len(p), float(np.mean(p * (1 - p)))) for name, p in chances.items()
     }
     means = [
         100 * (generator.binomial(samples[name], p, (40_000, len(p))) / samples[name]).mean(1)
@@ -61,4 +61,6 @@ def test_the_variance_is_that_of_simulated_samples():
 def test_the_variance_within_problems_is_read_off_pass_at_2():
     counts = [ProblemCounts("a", str(i), 5, c) for i, c in enumerate((0, 1, 3, 5, 2))]
     unbiased = np.mean([c / 5 - c * (c - 1) / (5 * 4) for c in (0, 1, 3, 5, 2)])  # E p - E p^2
-    assert within_from_pass(avg_at_k(counts), mean_pass_at_k(counts, 2)) == pytest.approx(unbiased)
+    assert variance_for_allocation(avg_at_k(counts), mean_pass_at_k(counts, 2)) == pytest.approx(
+        unbiased
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.scores.avg_and_pass_at_k import avg_at_k
 from geosd.scores.samples_by_problem import ProblemCounts, UnevenSamplesError, count_correct
 
 
-def sample(problem: str, number: int, correct: bool, benchmark: str = "id") -> Sample:
-    return Sample(benchmark, problem, number, "text", 3, "1", correct, "stop")
+def sample(problem: str, number: int, correct: bool, benchmark: str = "id") -> SampleRecord:
+    return SampleRecord(benchmark, problem, number, "text", 3, "1", correct, "stop")
 
 
 def test_avg_at_k_is_the_mean_over_problems_of_the_share_correct():

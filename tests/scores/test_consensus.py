@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
 
 
-def problem(name: str, answers: list[str | None], gold: str) -> list[Sample]:
+def problem(name: str, answers: list[str | None], gold: str) -> list[SampleRecord]:
     return [
-        Sample("long", name, i, "", 1, a, a is not None and float(a) == float(gold), "stop")
+        SampleRecord("long", name, i, "", 1, a, a is not None and float(a) == float(gold), "stop")
         for i, a in enumerate(answers)
     ]
 

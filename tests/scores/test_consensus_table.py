@@ -6,16 +6,16 @@ import random
 
 import pytest
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.scores import consensus as agreement
 from geosd.scores import score_table as scores
-from geosd.scores.tidy import COLUMNS, read_tidy, rows_of_runs
+from geosd.scores.tidy import COLUMNS, read_tidy, tidy_rows_of_runs
 
 
-def problem(benchmark: str, number: int, answers: str, gold: str = "a") -> list[Sample]:
+def problem(benchmark: str, number: int, answers: str, gold: str = "a") -> list[SampleRecord]:
     """Samples of one problem; a dot is no answer."""
     return [
-        Sample(
+        SampleRecord(
             benchmark, f"{benchmark}-{number}", k, "", 3, None if a == "." else a, a == gold, "stop"
         )
         for k, a in enumerate(answers)
@@ -67,8 +67,8 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
         for p in range(8)
         for sample in problem(benchmark, p, "".join(draw.choices("aabc.", k=16)))
     ]
-    run = scores.Run("m", "geosd", 0)
-    table = rows_of_runs("consensus", {run: agreement.consensus_rows(rows, first=16)})
+    run = scores.ScoredRun("m", "geosd", 0)
+    table = tidy_rows_of_runs("consensus", {run: agreement.consensus_rows(rows, first=16)})
     table.to_csv(tmp_path / "consensus.csv", index=False)
     table = read_tidy("consensus", tmp_path / "consensus.csv").set_index(["quantity", "x"])["value"]
     scored = scores.collect_scores({run: scores.score_run(rows, (1, 4, 16))})
@@ -81,5 +81,5 @@ def test_it_agrees_with_the_scores_of_the_same_samples(tmp_path):
 
 def test_a_selection_has_no_ood_problem_and_so_no_row():
     agreed = agreement.consensus_rows(problem("select_validation", 0, "ab"), first=2)
-    table = rows_of_runs("consensus", {scores.Run("m", "geosd", 0): agreed})
+    table = tidy_rows_of_runs("consensus", {scores.ScoredRun("m", "geosd", 0): agreed})
     assert table.empty and list(table.columns) == list(COLUMNS["consensus"])

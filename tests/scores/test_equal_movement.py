@@ -11,7 +11,7 @@ import pytest
 from geosd.scores.equal_movement import (
     EQUAL_DRIFT,
     EQUAL_ID_GAIN,
-    runs_at_equal_movement,
+    gains_at_equal_movement,
     value_where_reached,
 )
 
@@ -57,7 +57,7 @@ def test_each_run_has_its_values_whatever_the_order_of_its_stops():
         ("b", 0, 100, 4.0, 2.0, 0.05),
         ("a", 0, 100, 3.0, -1.0, 0.06),
     )
-    runs = runs_at_equal_movement(table, ["cell", "seed"]).set_index("cell")
+    runs = gains_at_equal_movement(table, ["cell", "seed"]).set_index("cell")
     assert runs.loc["a", "at_id_gain"] == pytest.approx(-1 - 5 * (EQUAL_ID_GAIN - 3) / 6)
     assert runs.loc["a", "at_drift"] == pytest.approx(-1 - 5 * (EQUAL_DRIFT - 0.06) / 0.1)
     assert runs.loc["b", ["at_id_gain", "at_drift"]].isna().all()
@@ -71,4 +71,4 @@ def test_each_run_has_its_values_whatever_the_order_of_its_stops():
 )
 def test_a_run_collapses_in_or_out_of_distribution_at_its_last_step(at_id, at_ood, fallen):
     table = stops(("a", 0, 24, -30.0, -30.0, 0.5), ("a", 0, 200, at_id, at_ood, 0.6))
-    assert list(runs_at_equal_movement(table, ["cell", "seed"])["collapsed"]) == [fallen]
+    assert list(gains_at_equal_movement(table, ["cell", "seed"])["collapsed"]) == [fallen]

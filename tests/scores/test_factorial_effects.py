@@ -13,16 +13,16 @@ from scipy import stats
 from geosd.geometry import fisher_rao_squared, forward_kl, hellinger, jsd, reverse_kl
 from geosd.scores.factorial_effects import (
     CURVATURE,
-    Change,
-    curvature_ratio,
+    FactorialChange,
+    effect_over_draws,
+    factorial_curvature_ratio,
     interaction,
     main_effect,
-    over_draws,
 )
 
 FACTORS = ("pull", "ratio", "rule")
 LEVELS = {"pull": ["a", "b", "c"], "ratio": [0.0, 8.0], "rule": ["k", "w"]}
-PULL, RATIO = Change("pull", "b", "a"), Change("ratio", 8.0, 0.0)
+PULL, RATIO = FactorialChange("pull", "b", "a"), FactorialChange("ratio", 8.0, 0.0)
 
 
 def table(value, draws=4):
@@ -39,9 +39,13 @@ def test_parts_that_add_up_have_their_effects_and_no_interaction():
     by_pull = {"a": 0.0, "b": -2.0, "c": 5.0}
     runs = table(lambda d, pull, ratio, rule: 10 * d + by_pull[pull] + ratio / 8 + (rule == "k"))
     assert main_effect(runs, FACTORS, PULL, "gain").tolist() == [-2.0] * 4
-    assert main_effect(runs, FACTORS, Change("pull", "c", "b"), "gain").tolist() == [7.0] * 4
+    assert (
+        main_effect(runs, FACTORS, FactorialChange("pull", "c", "b"), "gain").tolist() == [7.0] * 4
+    )
     assert main_effect(runs, FACTORS, RATIO, "gain").tolist() == [1.0] * 4
-    assert main_effect(runs, FACTORS, Change("rule", "k", "w"), "gain").tolist() == [1.0] * 4
+    assert (
+        main_effect(runs, FACTORS, FactorialChange("rule", "k", "w"), "gain").tolist() == [1.0] * 4
+    )
     assert interaction(runs, FACTORS, PULL, RATIO, "gain").tolist() == [0.0] * 4
 
 
@@ -78,12 +82,12 @@ def test_a_cell_without_a_value_takes_its_pair_along():
 
 def test_the_unit_is_the_draw():
     values = pd.Series([1.0, 3.0, 2.5, -0.5])
-    test, p = over_draws(values)
+    test, p = effect_over_draws(values)
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert (test.difference, test.low, test.high) == pytest.approx((values.mean(), low, high))
     assert p == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
-    assert over_draws(values[:0]) is None
-    alone, p = over_draws(values[:1])
+    assert effect_over_draws(values[:0]) is None
+    alone, p = effect_over_draws(values[:1])
     assert alone.difference == 1.0 and np.isnan([alone.low, alone.high, p]).all()
 
 
@@ -99,4 +103,4 @@ def test_the_curvature_of_each_divergence_is_that_of_its_loss_near_agreement(nam
     divergence = function(q.log(), p.log(), **options)
     assert float(divergence / moved) == pytest.approx(CURVATURE[name], rel=1e-3)
     assert float(fisher_rao_squared(q.log(), p.log()) / moved) == pytest.approx(1, rel=1e-3)
-    assert curvature_ratio(name, 1.0) == 1 / CURVATURE[name]
+    assert factorial_curvature_ratio(name, 1.0) == 1 / CURVATURE[name]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from geosd.scores.statistics import Group, final_contrast
+from geosd.scores.statistics import GroupStatistics, final_contrast_test
 
 STUDIES = 1500
 
@@ -18,8 +18,8 @@ def coverage(groups_of, planned):
     rng, held = np.random.default_rng(0), 0
     for _ in range(STUDIES):
         runs = [sign * rng.normal(mean, sd, planned) for sign, mean, sd, _ in groups_of]
-        seen = [Group.of(x[:n]) for x, (*_, n) in zip(runs, groups_of, strict=True)]
-        interval = final_contrast(seen, planned)
+        seen = [GroupStatistics.of(x[:n]) for x, (*_, n) in zip(runs, groups_of, strict=True)]
+        interval = final_contrast_test(seen, planned)
         held += interval.low <= sum(x.mean() for x in runs) <= interval.high
     return held / STUDIES
 
@@ -38,14 +38,14 @@ def test_so_does_the_final_change_from_a_base_that_varies_otherwise(seen, base):
 
 def test_by_hand():
     # Three of four runs: variance 1/3 - 1/4 of theirs, Student's t of two degrees of freedom.
-    final = final_contrast([Group(10.0, 2.0, 3)], 4)
+    final = final_contrast_test([GroupStatistics(10.0, 2.0, 3)], 4)
     half = stats.t.ppf(0.975, 2) * 2.0 * math.sqrt(1 / 12)
     assert (final.low, final.high) == pytest.approx((10 - half, 10 + half))
     # All runs there: a point, beside a group that lacks some a shift.
-    done = final_contrast([Group(10.0, 2.0, 4)], 4)
+    done = final_contrast_test([GroupStatistics(10.0, 2.0, 4)], 4)
     assert (done.low, done.difference, done.high) == (10, 10, 10)
-    both = final_contrast([Group(10.0, 2.0, 3), Group(-4.0, 9.0, 4)], 4)
+    both = final_contrast_test([GroupStatistics(10.0, 2.0, 3), GroupStatistics(-4.0, 9.0, 4)], 4)
     assert (both.low, both.high) == pytest.approx((final.low - 4, final.high - 4))
-    assert math.isnan(final_contrast([Group(10.0, math.nan, 1)], 4).low)
+    assert math.isnan(final_contrast_test([GroupStatistics(10.0, math.nan, 1)], 4).low)
     with pytest.raises(ValueError, match="5 runs are more than the 4 planned"):
-        final_contrast([Group(10.0, 2.0, 5)], 4)
+        final_contrast_test([GroupStatistics(10.0, 2.0, 5)], 4)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from geosd.scores.long_training import growth_per_window, late_growth, step_of_fall
+from geosd.scores.long_training import late_growth, long_training_fall, long_training_growth
 
 
 @pytest.mark.parametrize(
@@ -20,17 +20,17 @@ from geosd.scores.long_training import growth_per_window, late_growth, step_of_f
     ],
 )
 def test_a_fall_is_where_the_line_first_reaches_it(steps, gains, expected):
-    assert step_of_fall(steps, gains, 10.0) == pytest.approx(expected, nan_ok=True)
+    assert long_training_fall(steps, gains, 10.0) == pytest.approx(expected, nan_ok=True)
 
 
 def test_a_fall_of_nothing_is_refused():
     with pytest.raises(ValueError, match="more than 0"):
-        step_of_fall([10], [-1.0], 0.0)
+        long_training_fall([10], [-1.0], 0.0)
 
 
 def test_growth_is_for_each_refresh_between_two_steps():
-    assert growth_per_window((0.0, 0.2), (0, 200), 20) == pytest.approx(0.02)
-    assert growth_per_window((0.2, 0.1), (200, 1000), 100) == pytest.approx(-0.0125)
+    assert long_training_growth((0.0, 0.2), (0, 200), 20) == pytest.approx(0.02)
+    assert long_training_growth((0.2, 0.1), (200, 1000), 100) == pytest.approx(-0.0125)
 
 
 def test_late_growth_is_a_share_of_the_whole():

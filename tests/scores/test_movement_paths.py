@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from geosd.scores.movement_paths import compare, ood_gains_where_reached, paths_of_runs
+from geosd.scores.movement_paths import compare_paths, path_gains_where_reached, paths_of_runs
 
 COLUMNS = ["variant", "learning_rate", "steps", "seed", "draw", "id", "ood_avg", "drift"]
 
@@ -38,7 +38,7 @@ def of_path(*points):
 )
 def test_a_path_over_rates_is_read_where_it_first_gets_so_far(points, expected):
     (paths,) = paths_of_runs(of_path(*points))
-    found = ood_gains_where_reached(paths, "id", 3.0)
+    found = path_gains_where_reached(paths, "id", 3.0)
     assert list(found["gain"]) == [pytest.approx(expected, nan_ok=True)]
 
 
@@ -64,7 +64,7 @@ def test_paths_over_steps_are_of_one_kind_where_each_method_has_a_rate_of_its_ow
     ]
     (paths,) = paths_of_runs(runs(*rows))
     assert (paths.along, paths.at) == ("steps", None)
-    found = ood_gains_where_reached(paths, "drift", 0.075)
+    found = path_gains_where_reached(paths, "drift", 0.075)
     assert found.set_index("variant")["gain"].to_dict() == pytest.approx(
         {"geosd": -3.75, "grpo": -3.75}
     )
@@ -96,7 +96,7 @@ def test_methods_are_compared_over_the_draws_on_which_both_get_so_far():
     geosd = np.array([1.0, 2.5, 0.5, 3.0, nan])
     fwdkl = np.array([0.2, 2.0, nan, 1.0, 4.0])
     jsd = np.array([1.1, 2.4, 0.2, 3.3, 1.0])
-    found = compare({"m": gains(geosd=geosd, fwdkl=fwdkl, jsd=jsd, sft=[nan] * 5)})
+    found = compare_paths({"m": gains(geosd=geosd, fwdkl=fwdkl, jsd=jsd, sft=[nan] * 5)})
     assert {name: (one.reached, one.of, one.pairs) for name, one in found.items()} == {
         "geosd": (4, 5, 0),
         "fwdkl": (4, 5, 3),
@@ -119,6 +119,6 @@ def test_methods_are_compared_over_the_draws_on_which_both_get_so_far():
 
 def test_the_draws_of_all_models_count_alike():
     one, two = gains(geosd=[1.0, 2.0], jsd=[0.0, 0.0]), gains(geosd=[6.0], jsd=[0.0])
-    found = compare({"one": one, "two": two})["jsd"]
+    found = compare_paths({"one": one, "two": two})["jsd"]
     assert found.difference.difference == pytest.approx(3.0)
     assert (found.reached, found.of, found.pairs) == (3, 3, 3)

@@ -9,7 +9,7 @@ from geosd.claims.claim import Claim
 from geosd.claims.evidence import Evidence
 from geosd.claims.finding import ALL_MODELS
 from geosd.claims.judging import judge_claims
-from geosd.claims.metrics import accuracy
+from geosd.claims.metrics import accuracy_metric
 from geosd.reporting.table_paired_differences import ALL, build
 
 
@@ -61,7 +61,9 @@ def test_the_ledger_has_the_same_interval():
     }
     rows = scores(values)
     found = intervals(rows)
-    claim = Claim("x", "x", "x", "x", "main", holds=[accuracy("geosd") > accuracy("fwdkl")])
+    claim = Claim(
+        "x", "x", "x", "x", "main", holds=[accuracy_metric("geosd") > accuracy_metric("fwdkl")]
+    )
     judged = {f.model: f for f in judge_claims([claim], Evidence(rows))}
     for column, model in ((f"{ALL} OOD", ALL_MODELS), ("a OOD", "a"), ("b OOD", "b")):
         of = judged[model]

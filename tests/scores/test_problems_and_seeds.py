@@ -11,10 +11,10 @@ import pytest
 from geosd.scores import problems_and_seeds
 from geosd.scores.problems_and_seeds import (
     by_seed,
-    gaps_between,
+    gaps_by_problem_and_seed,
     over_problems,
     over_problems_and_seeds,
-    shares_of,
+    shares_by_problem_and_seed,
 )
 from geosd.scores.tidy import COLUMNS
 
@@ -127,24 +127,24 @@ def test_tables_are_seeds_by_problems_whatever_the_order_of_the_rows():
     rows = rows_of("a", (0, 1), 3, lambda of, seed, n: (of == "easy") / 2 + seed / 4 + n / 8)
     table = pd.DataFrame(rows, columns=list(COLUMNS["shares"]))
     mixed = table.sample(frac=1, random_state=0)
-    outside = shares_of(mixed, "m", "a", outside=True)
+    outside = shares_by_problem_and_seed(mixed, "m", "a", outside=True)
     assert list(outside) == ["easy", "long"]
     assert outside["easy"].to_numpy().tolist() == [[0.5, 0.625, 0.75], [0.75, 0.875, 1.0]]
-    assert list(shares_of(mixed, "m", "a", outside=False)) == ["id"]
+    assert list(shares_by_problem_and_seed(mixed, "m", "a", outside=False)) == ["id"]
 
 
 def test_other_problems_or_seeds_are_refused_and_seeds_are_told_apart():
     def shares(seeds, problems, value):
         rows = rows_of("a", seeds, problems, lambda of, seed, n: value + seed / 4)
         table = pd.DataFrame(rows, columns=list(COLUMNS["shares"]))
-        return shares_of(table, "m", "a", outside=True)
+        return shares_by_problem_and_seed(table, "m", "a", outside=True)
 
     both = shares((0, 1), 3, 0.5)
-    assert by_seed(gaps_between(both, both)) == [0.0, 0.0]
+    assert by_seed(gaps_by_problem_and_seed(both, both)) == [0.0, 0.0]
     low = {name: of.mul([0, 1], axis=0) for name, of in both.items()}
-    assert by_seed(gaps_between(both, low)) == pytest.approx([50.0, 0.0])
+    assert by_seed(gaps_by_problem_and_seed(both, low)) == pytest.approx([50.0, 0.0])
     for other in (shares((0, 1), 2, 0.5), shares((0, 2), 3, 0.5), {"easy": both["easy"]}):
         with pytest.raises(ValueError, match="other problems or seeds on .*\nHint: "):
-            gaps_between(both, other)
+            gaps_by_problem_and_seed(both, other)
     with pytest.raises(ValueError, match="2, 3 seeds.*\nHint: "):
         over_problems_and_seeds([np.zeros((2, 4)), np.zeros((3, 4))])

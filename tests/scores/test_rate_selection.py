@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 from geosd.scores.rate_selection import (
-    behind_best,
     best_common_rate,
     candidates_clear_of_collapse,
-    collapsed_runs,
+    collapsed_runs_in_selection,
     rates_around,
     select_candidate,
+    selection_behind_best,
 )
 from geosd.scores.tidy import COLUMNS
 
@@ -81,7 +81,7 @@ def test_the_order_of_the_grid_does_not_matter():
 def test_distance_and_error_are_those_of_a_paired_test():
     draw = np.random.default_rng(3)
     values = {name: draw.normal(50 + 3 * i, 4, 6) for i, name in enumerate(RATES)}
-    found = behind_best(scores(**values), "m", list(RATES))
+    found = selection_behind_best(scores(**values), "m", list(RATES))
     best = max(values, key=lambda name: values[name].mean())
     for name in RATES:
         assert found.loc[name, "accuracy"] == pytest.approx(values[name].mean())
@@ -105,7 +105,12 @@ def test_each_model_is_judged_by_its_own_runs():
 
 def test_a_run_ten_points_below_its_own_base_model_is_a_collapse():
     table = scores(pi_0=[50, 30], small=[40.1, 20.1], middle=[90, 20], large=[60, 30])
-    assert collapsed_runs(table).to_dict() == {"pi_0": 0, "small": 0, "middle": 1, "large": 0}
+    assert collapsed_runs_in_selection(table).to_dict() == {
+        "pi_0": 0,
+        "small": 0,
+        "middle": 1,
+        "large": 0,
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ import pytest
 
 from geosd.files import DamagedFileError
 from geosd.json_lines import write_jsonl
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.scores import score_table as scores
-from geosd.scores.sample_tables import check_same_problems, read_samples
-from geosd.scores.score_table import Run
+from geosd.scores.sample_tables import check_sample_problems, read_sample_table
+from geosd.scores.score_table import ScoredRun
 from geosd.scores.tidy import COLUMNS, read_tidy
 
 
-def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) -> list[Sample]:
+def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) -> list[SampleRecord]:
     """One sample per character; `-` is no answer; the first `cut` samples met the cap."""
 
     def reason(i, answer):
@@ -28,7 +28,7 @@ def rows(benchmark: str, problem: str, answers: str, gold: str, cut: int = 0) ->
         return "correct" if answer == gold else "wrong answer"
 
     return [
-        Sample(benchmark, problem, i, "", 10 + i, None if a == "-" else a, a == gold,
+        SampleRecord(benchmark, problem, i, "", 10 + i, None if a == "-" else a, a == gold,
                "length" if i < cut else "stop", reason(i, a))
         for i, a in enumerate(answers)
     ]  # fmt: skip
@@ -45,9 +45,9 @@ SAMPLES = [
 
 @pytest.fixture
 def table(tmp_path) -> pd.DataFrame:
-    run, file = Run("m", "geosd", 3), tmp_path / "samples.jsonl"
+    run, file = ScoredRun("m", "geosd", 3), tmp_path / "samples.jsonl"
     write_jsonl(file, SAMPLES)
-    return scores.collect_scores({run: scores.score_run(read_samples(run, file), [1, 2, 4])})
+    return scores.collect_scores({run: scores.score_run(read_sample_table(run, file), [1, 2, 4])})
 
 
 def of(table, benchmark, metric, k=4):
@@ -105,12 +105,12 @@ COUNTS = {
 def test_counts_of_a_pool_that_contradict_each_other_are_named(tmp_path, changed, problem):
     (tmp_path / "counts.json").write_text(json.dumps(COUNTS | changed))
     with pytest.raises(DamagedFileError, match=f"(?s)counts.json: .*{problem}.*Hint:"):
-        scores.pool_scores(tmp_path / "counts.json")
+        scores.score_pool(tmp_path / "counts.json")
 
 
 def test_the_pool_of_a_run_has_rows_of_its_own(tmp_path):
     (tmp_path / "counts.json").write_text(json.dumps(COUNTS))
-    rows = scores.pool_scores(tmp_path / "counts.json")
+    rows = scores.score_pool(tmp_path / "counts.json")
     assert set(rows["benchmark"]) == {"pool"} and set(rows["split"]) == {"train"}
     assert dict(zip(rows["metric"], rows["value"], strict=True)) == {
         **{"with_solution": 75.0, "truncated": 25.0, "no_answer": 9.375, "unreadable": 3.125},
@@ -121,7 +121,7 @@ def test_the_pool_of_a_run_has_rows_of_its_own(tmp_path):
 
 def test_values_are_per_seed_and_take_the_largest_k():
     scored = scores.score_run(SAMPLES, [1, 4])
-    table = scores.collect_scores({Run("m", "geosd", seed): scored for seed in (1, 0)})
+    table = scores.collect_scores({ScoredRun("m", "geosd", seed): scored for seed in (1, 0)})
     assert scores.scores_by_seed(table, "m", "geosd", "long", "pass@k").to_dict() == {
         0: 100,
         1: 100,
@@ -131,19 +131,19 @@ def test_values_are_per_seed_and_take_the_largest_k():
         1: 62.5,
     }
     assert scores.scores_by_seed(table, "m", "absent", "long", "pass@k").empty
-    assert scores.ood_benchmarks(table, "m") == ["long", "easy"]
+    assert scores.scored_ood_benchmarks(table, "m") == ["long", "easy"]
 
 
 def test_a_missing_sample_file_names_the_run(tmp_path):
     with pytest.raises(FileNotFoundError, match="(?s)fwdkl, seed 2, on m.*Hint:"):
-        read_samples(Run("m", "fwdkl", 2), tmp_path / "samples.jsonl")
+        read_sample_table(ScoredRun("m", "fwdkl", 2), tmp_path / "samples.jsonl")
 
 
 def test_runs_on_other_benchmarks_are_not_averaged_together():
     whole = scores.score_run(SAMPLES, [1])
     part = scores.score_run([s for s in SAMPLES if s.benchmark != "easy"], [1])
     with pytest.raises(ValueError, match="(?s)seed=1.* has benchmarks.*easy.*Hint:"):
-        scores.collect_scores({Run("m", "geosd", 0): whole, Run("m", "geosd", 1): part})
+        scores.collect_scores({ScoredRun("m", "geosd", 0): whole, ScoredRun("m", "geosd", 1): part})
 
 
 def test_a_table_without_its_columns_is_refused(tmp_path):
@@ -165,12 +165,12 @@ def test_a_table_without_its_columns_is_refused(tmp_path):
     ],
 )
 def test_samples_that_contradict_each_other_are_named(tmp_path, change, problem):
-    run, file = Run("m", "geosd", 3), tmp_path / "samples.jsonl"
+    run, file = ScoredRun("m", "geosd", 3), tmp_path / "samples.jsonl"
     damaged = list(SAMPLES)
     change(damaged)
     write_jsonl(file, damaged)
     with pytest.raises(DamagedFileError, match=f"^{file}{problem}(.|\\n)*Hint: `rm {file}`"):
-        read_samples(run, file)
+        read_sample_table(run, file)
 
 
 def put(rows, at, **changes):
@@ -179,16 +179,16 @@ def put(rows, at, **changes):
 
 def test_a_file_that_lacks_samples_of_another_run_is_named():
     whole = Counter((s.benchmark, s.problem_id) for s in SAMPLES)
-    check_same_problems({Path("a"): whole, Path("b"): whole.copy()})
+    check_sample_problems({Path("a"): whole, Path("b"): whole.copy()})
     half = Counter((s.benchmark, s.problem_id) for s in SAMPLES[:10])
     with pytest.raises(DamagedFileError, match="^b: lacks 10 samples .* the first 2 of l1 of long"):
-        check_same_problems({Path("a"): whole, Path("b"): half})
+        check_sample_problems({Path("a"): whole, Path("b"): half})
 
 
 def test_benchmarks_of_unequal_samples_have_a_mean_and_no_pass_at_k_that_one_lacks():
     def samples(benchmark, right, of):
         return [
-            Sample(
+            SampleRecord(
                 benchmark,
                 f"{benchmark}1",
                 i,

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geosd.scores.state_table import bin_states_by_overlap, mismatch_share, most_uncertain
+from geosd.scores.state_table import (
+    bin_states_by_overlap,
+    most_uncertain_states,
+    state_mismatch_share,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -19,7 +23,7 @@ from geosd.scores.state_table import bin_states_by_overlap, mismatch_share, most
 def test_the_most_uncertain_are_those_that_few_others_of_their_rollout_exceed(rollouts, share):
     values = [float(v) for rollout in rollouts for v in rollout]
     owner = [name for name, rollout in enumerate(rollouts) for _ in rollout]
-    chosen = most_uncertain(values, owner, share)
+    chosen = most_uncertain_states(values, owner, share)
     tenths = {0.1: (1, 10), 0.25: (1, 4), 0.5: (1, 2), 1.0: (1, 1)}[share]
     for name, rollout in enumerate(rollouts):
         chosen_in_rollout = [c for c, o in zip(chosen, owner, strict=True) if o == name]
@@ -33,7 +37,7 @@ def test_the_most_uncertain_are_those_that_few_others_of_their_rollout_exceed(ro
 
 
 def test_interleaved_rollouts_keep_to_themselves():
-    chosen = most_uncertain([1, 9, 2, 8], [0, 1, 0, 1], 0.5)
+    chosen = most_uncertain_states([1, 9, 2, 8], [0, 1, 0, 1], 0.5)
     assert chosen.tolist() == [False, True, True, False]
 
 
@@ -48,7 +52,7 @@ def states(n=400, seed=0):
 
 def test_the_mismatch_region_is_closed_at_both_borders():
     table = pd.DataFrame({"q_star": [0.8, 0.79, 0.9, 1.0], "p_star": [0.1, 0.0, 0.11, 0.0]})
-    assert mismatch_share(table) == 0.5
+    assert state_mismatch_share(table) == 0.5
 
 
 def test_bins_of_overlap_hold_what_lies_in_them():

@@ -10,18 +10,22 @@ import pytest
 from scipy import stats
 
 from geosd.scores.statistics import (
-    Group,
+    GroupStatistics,
     hedges_g,
     holm,
     replicate_means,
     welch,
 )
 
-A, B = Group(60.5, 0.5, 10), Group(54.8, 1.1, 10)
+A, B = GroupStatistics(60.5, 0.5, 10), GroupStatistics(54.8, 1.1, 10)
 
 
 def test_welch_agrees_with_scipy_from_summaries():
-    for a, b in [(A, B), (Group(3, 1.5, 3), Group(2.5, 0.2, 7)), (Group(1, 0, 4), Group(2, 1, 5))]:
+    for a, b in [
+        (A, B),
+        (GroupStatistics(3, 1.5, 3), GroupStatistics(2.5, 0.2, 7)),
+        (GroupStatistics(1, 0, 4), GroupStatistics(2, 1, 5)),
+    ]:
         with np.errstate(all="ignore"):
             scipy_test = stats.ttest_ind_from_stats(
                 a.mean, a.sd, a.n, b.mean, b.sd, b.n, equal_var=False, alternative="greater"
@@ -32,7 +36,7 @@ def test_welch_agrees_with_scipy_from_summaries():
 def test_welch_agrees_with_scipy_from_samples_with_its_interval():
     draw = np.random.default_rng(1)
     x, y = draw.normal(2, 1, 8), draw.normal(1, 3, 5)
-    found = welch(Group.of(x), Group.of(y))
+    found = welch(GroupStatistics.of(x), GroupStatistics.of(y))
     scipy_test = stats.ttest_ind(x, y, equal_var=False, alternative="greater")
     interval = stats.ttest_ind(x, y, equal_var=False).confidence_interval(0.95)
     assert found.p == pytest.approx(scipy_test.pvalue)
@@ -43,7 +47,7 @@ def test_welch_agrees_with_scipy_from_samples_with_its_interval():
 def test_welch_by_hand():
     # Equal sd 2 and n 4: se = sqrt(4/4 + 4/4) = sqrt 2, df = 6, t = 3/sqrt 2 = 2.1213.
     # The t distribution with 6 degrees has its 97.5 % point at 2.4469.
-    test = welch(Group(13, 2, 4), Group(10, 2, 4))
+    test = welch(GroupStatistics(13, 2, 4), GroupStatistics(10, 2, 4))
     assert test.df == pytest.approx(6)
     assert test.difference == 3
     assert test.high - 3 == pytest.approx(2.4469 * math.sqrt(2), abs=1e-4)
@@ -55,14 +59,18 @@ def test_the_two_directions_share_one_unit_of_probability():
 
 
 def test_what_has_no_spread_has_no_p():
-    for a, b in [(Group.of([1.0]), B), (A, Group.of([2.0])), (Group(1, 0, 3), Group(2, 0, 3))]:
+    for a, b in [
+        (GroupStatistics.of([1.0]), B),
+        (A, GroupStatistics.of([2.0])),
+        (GroupStatistics(1, 0, 3), GroupStatistics(2, 0, 3)),
+    ]:
         test = welch(a, b)
         assert test.difference == a.mean - b.mean
         assert all(map(math.isnan, (test.p, test.low, test.high, test.g, test.df)))
 
 
 def test_one_group_without_variance_still_has_a_test():
-    test = welch(Group(3, 0, 3), Group(1, 1, 3))
+    test = welch(GroupStatistics(3, 0, 3), GroupStatistics(1, 1, 3))
     assert test.df == pytest.approx(2)
     assert 0 < test.p < 0.05
 
@@ -74,7 +82,7 @@ def test_hedges_g_by_hand():
 
 
 def test_hedges_g_pools_by_degrees_of_freedom():
-    a, b = Group(1, 1, 3), Group(0, 2, 11)
+    a, b = GroupStatistics(1, 1, 3), GroupStatistics(0, 2, 11)
     pooled = math.sqrt((2 * 1 + 10 * 4) / 12)
     correction = math.gamma(6) / (math.sqrt(6) * math.gamma(5.5))
     assert hedges_g(a, b) == pytest.approx(correction / pooled)
@@ -95,11 +103,11 @@ def test_holm_passes_over_what_was_not_tested():
 
 
 def test_a_group_uses_the_sample_deviation_and_refuses_what_is_not_finite():
-    assert Group.of([1, 2, 3]) == Group(2, 1, 3)
-    assert math.isnan(Group.of([1]).sd)
+    assert GroupStatistics.of([1, 2, 3]) == GroupStatistics(2, 1, 3)
+    assert math.isnan(GroupStatistics.of([1]).sd)
     for bad in ([], [1, math.nan]):
         with pytest.raises(ValueError, match="(?s)finite.*Hint:"):
-            Group.of(bad)
+            GroupStatistics.of(bad)
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
@@ -107,7 +115,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     covered, trials = 0, 2000
     for _ in range(trials):
         a, b = draw.normal(1.0, 1.0, 3), draw.normal(0.0, 3.0, 10)
-        test = welch(Group.of(a), Group.of(b))
+        test = welch(GroupStatistics.of(a), GroupStatistics.of(b))
         covered += test.low <= 1.0 <= test.high
     # Two thousand draws: standard error .5 points.
     assert covered / trials == pytest.approx(0.95, abs=0.015)

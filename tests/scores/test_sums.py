@@ -11,12 +11,12 @@ import random
 
 import pytest
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k, pass_at_k
 from geosd.scores.consensus import consensus_rows
 from geosd.scores.samples_by_problem import ProblemCounts
 from geosd.scores.score_table import score_run
-from geosd.scores.statistics import Group, contrast
+from geosd.scores.statistics import GroupStatistics, contrast_test
 
 
 def added_in_turn(values, start=0):
@@ -43,7 +43,9 @@ def compensated(values, start=0):
 def samples():
     draw = random.Random(2)
     return [
-        Sample(name, f"{name}-{problem}", k, "", draw.randrange(40), "1" if ok else "2", ok, "stop")
+        SampleRecord(
+            name, f"{name}-{problem}", k, "", draw.randrange(40), "1" if ok else "2", ok, "stop"
+        )
         for name in ("id", "long", "easy")
         for problem in range(50)
         for k in range(12)
@@ -54,11 +56,11 @@ def samples():
 def written():
     """Every number that is written of the samples of a run, and of a test of three groups."""
     rows = samples()
-    groups = [Group.of([draw / 7 for draw in range(n, 2 * n)]) for n in (3, 5, 7)]
+    groups = [GroupStatistics.of([draw / 7 for draw in range(n, 2 * n)]) for n in (3, 5, 7)]
     return [
         score_run(rows, (1, 2, 4, 8)).to_csv(),
         consensus_rows(rows, 8),
-        contrast(groups),
+        contrast_test(groups),
     ]
 
 

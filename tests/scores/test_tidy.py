@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from geosd.files import DamagedFileError
-from geosd.scores.score_table import replicates_by_seed
-from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, read_tidy, select_rows
+from geosd.scores.score_table import score_table_replicates
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, read_tidy, select_tidy_rows
 
 
 def test_a_table_without_a_column_is_named_with_the_rule_that_makes_it(tmp_path):
@@ -87,12 +87,12 @@ def test_a_damaged_table_is_named_with_line_and_column(tmp_path, text, expected)
 
 def test_selected_rows_have_all_the_values_given():
     table = pd.DataFrame({"model": ["a", "a", "b"], "seed": [0, 1, 1]}, index=[5, 6, 7])
-    assert list(select_rows(table, model="a", seed=1).index) == [6]
-    assert select_rows(table, model="c").empty
+    assert list(select_tidy_rows(table, model="a", seed=1).index) == [6]
+    assert select_tidy_rows(table, model="c").empty
 
 
 def test_seeds_are_of_one_draw_unless_a_column_says_so():
     table = pd.DataFrame({"seed": [2, 0, 1, 0]}, index=[4, 5, 6, 7])
-    assert replicates_by_seed(table).to_dict() == {0: 0, 1: 0, 2: 0}
-    assert replicates_by_seed(table.assign(draw=[2, 0, 1, 0])).to_dict() == {0: 0, 1: 1, 2: 2}
-    assert replicates_by_seed(table.iloc[:0]).empty
+    assert score_table_replicates(table).to_dict() == {0: 0, 1: 0, 2: 0}
+    assert score_table_replicates(table.assign(draw=[2, 0, 1, 0])).to_dict() == {0: 0, 1: 1, 2: 2}
+    assert score_table_replicates(table.iloc[:0]).empty

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from geosd.files import DamagedFileError
-from geosd.scores.score_table import Run
+from geosd.scores.score_table import ScoredRun
 from geosd.scores.step_log_tables import collect_training_curves
 from geosd.scores.tidy import read_tidy
 
@@ -23,7 +23,7 @@ step,loss/total,drift/pi_0,rollout/accuracy,overlap
 
 def test_each_window_has_its_mean_and_the_end_its_own_measurement(tmp_path):
     (tmp_path / "steps.csv").write_text(LOG)
-    collect_training_curves({Run("m", "geosd", 3, 1): tmp_path / "steps.csv"}).to_csv(
+    collect_training_curves({ScoredRun("m", "geosd", 3, 1): tmp_path / "steps.csv"}).to_csv(
         tmp_path / "training_curves.csv", index=False
     )
     table = read_tidy("training_curves", tmp_path / "training_curves.csv")

@@ -7,9 +7,9 @@ import pytest
 
 from geosd.json_lines import write_jsonl
 from geosd.models.load_and_save import save_model
-from geosd.models.tiny_models import build
-from geosd.problems.miniature import SPECIAL, build_tokenizer
-from geosd.problems.records import PooledSolutions, Problem
+from geosd.models.tiny_models import build_tiny_model
+from geosd.problems.miniature import SPECIAL, build_miniature_tokenizer
+from geosd.problems.records import PooledSolutionsRecord, Problem
 
 # Chains of digits modulo 10, worked from left to right: `7 + 8 = 5 ; 5 - 3 = 2 ; A: 2`. A random
 # model's student and teacher differ there, so no gradient is so small that AdamW steps by rounding.
@@ -44,8 +44,8 @@ def solution(question, draw):
 def tiny(tmp_path_factory):
     """Folder with base/, train.jsonl and pool.jsonl."""
     folder = tmp_path_factory.mktemp("tiny")
-    tokenizer = build_tokenizer(VOCABULARY)
-    model = build(
+    tokenizer = build_miniature_tokenizer(VOCABULARY)
+    model = build_tiny_model(
         "mini-qwen3-xs", len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=0
     )
     save_model(model, tokenizer, folder / "base")
@@ -56,7 +56,7 @@ def tiny(tmp_path_factory):
     problems = [Problem(f"p{i}", "train", each, answer) for i, (each, answer) in drawn]
     write_jsonl(folder / "train.jsonl", problems)
     pool = [
-        PooledSolutions(p.id, tuple(solution(p.question, draw) for _ in range(3)), 3, 3)
+        PooledSolutionsRecord(p.id, tuple(solution(p.question, draw) for _ in range(3)), 3, 3)
         for p in problems
     ]
     write_jsonl(folder / "pool.jsonl", pool)

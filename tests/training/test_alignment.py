@@ -7,13 +7,13 @@ cache, without packing, and its last logits are the prediction of the next token
 import pytest
 import torch
 
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 from geosd.problems.encoding import Encoding
-from geosd.problems.miniature import MiniaturePrompts, build_tokenizer
+from geosd.problems.miniature import MiniaturePrompts, build_miniature_tokenizer
 from geosd.problems.records import Problem
 from geosd.problems.search.corpora import VOCABULARY
 from geosd.training.packing import pack
-from geosd.training.policy import response_logits
+from geosd.training.policy import policy_response_logits
 
 SOLUTIONS = ["3 2 5 ok 5 6 ; 11 2 5 ok A: 11", "7 3 4 ; 9 5 6 ok A: 9"]
 PROBLEMS = [
@@ -25,8 +25,8 @@ RESPONSES = ["11 2 5 ok A: 11", "4 4 5 ; 7 11 12 ; 9 5 6 ok 11 13 ok A: 9"]
 
 @pytest.fixture(params=["mini-qwen3-xs", "mini-olmo3", "mini-llama"])
 def model(request):
-    tokenizer = build_tokenizer(VOCABULARY)
-    model = build(
+    tokenizer = build_miniature_tokenizer(VOCABULARY)
+    model = build_tiny_model(
         request.param, len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, seed=1
     )
     return model.double().eval()
@@ -34,7 +34,7 @@ def model(request):
 
 @pytest.fixture
 def prompts_and_responses():
-    encoding = Encoding(build_tokenizer(VOCABULARY), MiniaturePrompts())
+    encoding = Encoding(build_miniature_tokenizer(VOCABULARY), MiniaturePrompts())
     student = [encoding.student(problem) for problem in PROBLEMS]
     teacher = [
         encoding.teacher(problem, solution)
@@ -59,7 +59,7 @@ def test_every_position_equals_the_naive_next_token_prediction(model, prompts_an
     for prompts in (student, teacher):
         packed = pack(prompts, responses, encoding.pad_id)
         with torch.no_grad():
-            seen = response_logits(model, packed).logits(slice(None))
+            seen = policy_response_logits(model, packed).logits(slice(None))
         torch.testing.assert_close(seen, naive_logits(model, prompts, responses))
 
 
@@ -67,8 +67,12 @@ def test_a_teacher_without_privilege_is_the_student_at_every_position(model, pro
     encoding, student, _, responses = prompts_and_responses
     blind = [list(prompt) for prompt in student]
     with torch.no_grad():
-        p = response_logits(model, pack(student, responses, encoding.pad_id)).logits(slice(None))
-        q = response_logits(model, pack(blind, responses, encoding.pad_id)).logits(slice(None))
+        p = policy_response_logits(model, pack(student, responses, encoding.pad_id)).logits(
+            slice(None)
+        )
+        q = policy_response_logits(model, pack(blind, responses, encoding.pad_id)).logits(
+            slice(None)
+        )
     torch.testing.assert_close(p, q)
 
 
@@ -77,7 +81,7 @@ def test_one_off_at_the_first_response_token_would_be_noticed(model, prompts_and
     packed = pack(teacher, responses, encoding.pad_id)
     shifted = type(packed)(packed.ids, packed.mask, packed.row, packed.column + 1, packed.token)
     with torch.no_grad():
-        seen = response_logits(model, shifted).logits(slice(None))
+        seen = policy_response_logits(model, shifted).logits(slice(None))
     assert not torch.allclose(seen, naive_logits(model, teacher, responses))
 
 

@@ -6,9 +6,9 @@ from dataclasses import fields
 
 import pytest
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config import settings as settings_of
-from geosd.config.protocol_schema import Lora, Optimiser, Training
+from geosd.config.protocol_schema import LoraProtocol, OptimiserProtocol, TrainingProtocol
 from geosd.training.arguments import (
     LoraArguments,
     OptimiserArguments,
@@ -25,16 +25,16 @@ def names(arguments: type) -> set[str]:
 
 def test_each_setting_has_its_field():
     """Snapshots are kept weights, which change nothing of a run."""
-    assert names(TrainingArguments) == {*Training.model_fields} - {"snapshots"} | OF_DATA | {
-        "rollout"
-    }
-    assert names(OptimiserArguments) == {*Optimiser.model_fields}
-    assert names(LoraArguments) == {*Lora.model_fields}
+    assert names(TrainingArguments) == {*TrainingProtocol.model_fields} - {
+        "snapshots"
+    } | OF_DATA | {"rollout"}
+    assert names(OptimiserArguments) == {*OptimiserProtocol.model_fields}
+    assert names(LoraArguments) == {*LoraProtocol.model_fields}
 
 
 @pytest.mark.parametrize("study", ["quick", "paper", "smollm2_rates"])
 def test_the_settings_of_a_studys_trainings_are_read_as_they_are(root, study):
-    resolved = resolve(load(root / "params.yaml"), study)
+    resolved = resolve_study(load(root / "params.yaml"), study)
     model, variant = resolved.models[0], resolved.trained[-1]
     given = settings_of("train", resolved, model, variant)
     read = training_arguments(given)

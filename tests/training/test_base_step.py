@@ -6,12 +6,12 @@ import pytest
 import yaml
 
 from geosd.cli import base, data
-from geosd.config.protocol_schema import Pretraining
+from geosd.config.protocol_schema import PretrainingProtocol
 from geosd.json_lines import read_jsonl
 from geosd.models.load_and_save import load_model
 from geosd.problems.records import Problem
 from geosd.problems.search.corpora import VOCABULARY
-from geosd.problems.search.equations import SEARCH, Question
+from geosd.problems.search.equations import SEARCH, EquationPair
 from geosd.training.pretrain import CORPORA
 
 SPLITS = ("train", "select_train", "select_validation", "test")
@@ -65,9 +65,9 @@ def test_a_base_model_has_the_words_of_its_world(study_folder):
     assert model.config.vocab_size == len(VOCABULARY)
     tested = read_jsonl(study_folder / "data" / "test.jsonl", Problem)
     assert {problem.benchmark for problem in tested} == {kind.name for kind in SEARCH.benchmarks}
-    assert all(str(Question.parse(p.question).answer()) == p.answer for p in tested)
+    assert all(str(EquationPair.parse(p.question).answer()) == p.answer for p in tested)
 
 
 def test_the_configuration_allows_every_corpus_and_no_other():
-    allowed = get_args(Pretraining.model_fields["corpus"].annotation)
+    allowed = get_args(PretrainingProtocol.model_fields["corpus"].annotation)
     assert set(allowed) == set(CORPORA)

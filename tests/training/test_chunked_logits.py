@@ -5,12 +5,12 @@ import torch
 from torch import nn
 
 from geosd.geometry import union_support
-from geosd.models.tiny_models import build as build_model
-from geosd.objectives.objective import States, build
+from geosd.models.tiny_models import build_tiny_model as build_model
+from geosd.objectives.objective import ObjectiveStates, build_objective
 from geosd.training.chunked_logits import (
     ChunkedLogits,
-    position_scalars,
-    response_hidden_states,
+    chunked_hidden_states,
+    chunked_position_scalars,
 )
 from geosd.training.packing import pack
 
@@ -43,7 +43,7 @@ def by_autograd(objective, chunked, token, top_k=TOP_K):
         log_prob = {name: support.restrict(z[name]) for name in names}
     chosen = {name: z[name].log_softmax(-1).gather(-1, token[:, None])[:, 0] for name in z}
     return objective.per_position(
-        States(
+        ObjectiveStates(
             log_prob.get("student"),
             log_prob.get("teacher"),
             log_prob.get("anchor"),
@@ -59,12 +59,12 @@ def by_autograd(objective, chunked, token, top_k=TOP_K):
 @pytest.mark.parametrize("chunk", [N, 4])
 @pytest.mark.parametrize("name", METHODS)
 def test_gradients_through_kept_logits_are_those_of_autograd(name, chunk, bias, top_k):
-    objective = build(name)
+    objective = build_objective(name)
     chunked = {key: m for key, m in models(bias).items() if key in {"student", *objective.needs}}
     student = chunked["student"]
     leaves = [student.hidden, *student.model.lm_head.parameters()]
     token = torch.randint(VOCABULARY, (N,))
-    found = position_scalars(objective, chunked, token, top_k, chunk)
+    found = chunked_position_scalars(objective, chunked, token, top_k, chunk)
     reference = by_autograd(objective, chunked, token, top_k)
     assert found.keys() == reference.keys()
     for key, expected in reference.items():
@@ -80,7 +80,7 @@ def test_gradients_through_kept_logits_are_those_of_autograd(name, chunk, bias, 
 @pytest.mark.parametrize(("top_k", "kept"), [(VOCABULARY, True), (None, False)])
 @pytest.mark.parametrize("name", ["fwdkl", "geosd", "tropd", "tip"])
 def test_of_the_whole_vocabulary_no_chunk_is_kept_for_the_backward_pass(name, top_k, kept):
-    objective, chunk = build(name), 4
+    objective, chunk = build_objective(name), 4
     chunked = {key: m for key, m in models(False).items() if key in {"student", *objective.needs}}
     shapes = []
 
@@ -89,7 +89,7 @@ def test_of_the_whole_vocabulary_no_chunk_is_kept_for_the_backward_pass(name, to
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        position_scalars(objective, chunked, torch.zeros(N, dtype=torch.long), top_k, chunk)
+        chunked_position_scalars(objective, chunked, torch.zeros(N, dtype=torch.long), top_k, chunk)
     assert ((chunk, VOCABULARY) in shapes) == kept
 
 
@@ -105,7 +105,9 @@ def test_under_autocast_a_half_precision_head_leaves_gradients_in_the_weights_dt
         for enabled in (False, True):
             with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
                 chunked = {"student": ChunkedLogits(model, hidden), "teacher": frozen}
-                loss = position_scalars(build(name), chunked, token, TOP_K, 4)["loss"].mean()
+                loss = chunked_position_scalars(build_objective(name), chunked, token, TOP_K, 4)[
+                    "loss"
+                ].mean()
                 grads.append(torch.autograd.grad(loss, [hidden, model.lm_head.weight]))
         for exact, cast in zip(*grads, strict=True):
             assert cast.dtype == torch.float32
@@ -121,7 +123,7 @@ def test_a_log_probability_that_no_method_reads_is_not_computed(monkeypatch):
     )
     token = torch.zeros(N, dtype=torch.long)
     for name in ("fwdkl", "sft"):
-        position_scalars(build(name), chunked, token, TOP_K, 4)
+        chunked_position_scalars(build_objective(name), chunked, token, TOP_K, 4)
     assert calls == ["sft"] * 3
 
 
@@ -131,7 +133,7 @@ def test_a_long_common_prefix_goes_through_the_model_once_and_through_kfac_at_ev
     seen = []
     layer = model.model.layers[0].mlp.up_proj
     layer.register_forward_hook(lambda _, args, output: seen.append(tuple(output.shape[:2])))
-    once = response_hidden_states(model, packed)
-    every = response_hidden_states(model, packed, every_position=True)
+    once = chunked_hidden_states(model, packed)
+    every = chunked_hidden_states(model, packed, every_position=True)
     assert seen == [(1, 4), (4, 4), (4, 8)]
     torch.testing.assert_close(once, every)

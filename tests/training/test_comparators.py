@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train_step
 from geosd.training.run import RunInputs, assemble_run
@@ -35,7 +35,7 @@ STEPS = 4
 
 @pytest.fixture(scope="module")
 def study():
-    return resolve(load(ROOT / "params.yaml"), STUDY)
+    return resolve_study(load(ROOT / "params.yaml"), STUDY)
 
 
 def settings_of(study, variant, settings):

@@ -16,20 +16,20 @@ import torch
 from cases import launch
 from torch import distributed
 
-from geosd.models.load_and_save import load_model, named_weights
+from geosd.models.load_and_save import load_model, weights_as_saved
 from geosd.sampling import weight_delivery
 from geosd.sampling.shared_buffers import open_shared
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.sampling.vllm_sampler import StartedEngine, VllmSampler
-from geosd.sampling.weight_delivery import WeightDelivery, unpacked
+from geosd.sampling.vllm_sampler import VllmEngine, VllmSampler
+from geosd.sampling.weight_delivery import WeightDelivery, unpacked_weights
 from geosd.training import process_groups, processes
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import Ranks, end_process
+from geosd.training.processes import TrainingProcesses, end_training_process
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
-from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
+from geosd.training.run import RunInputs, assemble_run, assemble_run_worker
 from geosd.training.step_log import StepLog
 
 STEPS, PART = 2, 3000
@@ -51,7 +51,7 @@ class StandInEngine:
         return [len(open_shared(handles[name], CPU, torch.uint8)) == 1 for name in handles]
 
     def start_weight_update(self):
-        self.missing = {name for name, _ in named_weights(self.models[0])}
+        self.missing = {name for name, _ in weights_as_saved(self.models[0])}
 
     @torch.no_grad()
     def update_weights(self, request):
@@ -61,13 +61,13 @@ class StandInEngine:
             assert all(isinstance(value, int | bytes | bool) for value in handle)
             buffer = open_shared(handle, CPU, getattr(torch, part["dtype"]))
             self.opened.append(f"card {number}")
-            for name, value in unpacked(part["names"], part["shapes"], buffer).items():
+            for name, value in unpacked_weights(part["names"], part["shapes"], buffer).items():
                 model.get_parameter(name).copy_(value)
         self.missing -= set(part["names"])
 
     def finish_weight_update(self, weight_version):
         assert not self.missing
-        first, *others = (dict(named_weights(model)) for model in self.models)
+        first, *others = (dict(weights_as_saved(model)) for model in self.models)
         assert all(torch.equal(first[name], each[name]) for each in others for name in first)
 
     def reset_prefix_cache(self):
@@ -82,7 +82,7 @@ class EngineSampler(VllmSampler):
         model = self.engine.llm.models[-1]
         if self.delivery.group is None:  # of shards this process alone has no whole weight
             students = dict(self.weights())
-            engines = dict(named_weights(model))
+            engines = dict(weights_as_saved(model))
             assert students.keys() == engines.keys()
             assert all(torch.equal(students[name], engines[name]) for name in students)
         sampler = TransformersSampler(model, self.end_ids, pad_id=0)
@@ -99,14 +99,14 @@ def with_engine(worker, link, base, group):
     """A rollout worker whose engine has as many workers as the rollout worker has processes."""
     size = link.worker.size
     here = f"card {link.worker.rank}"
-    weight_delivery.device_name = lambda device: here
+    weight_delivery.buffer_device_name = lambda device: here
     engine = StandInEngine(base, size)
-    started = StartedEngine(engine, SimpleNamespace, 512, torch.float32, {"engine": "stand-in"})
+    started = VllmEngine(engine, SimpleNamespace, 512, torch.float32, {"engine": "stand-in"})
     student = worker.local.student
     sampler = EngineSampler(
         lambda: started,
         worker.local.encoding.end_ids,
-        weights=lambda: named_weights(student, torch.float32),
+        weights=lambda: weights_as_saved(student, torch.float32),
         delivery=WeightDelivery(by_memory=True, devices=size, group=group, part_bytes=PART),
     )
     object.__setattr__(worker.local, "sampler", sampler)
@@ -127,7 +127,7 @@ def main(folder, workers, group_of):
             if log is not None:
                 (folder / "log.json").write_text(json.dumps(log.to_dict("list")))
             return
-        worker = assemble_rollout_worker(run_inputs, link.worker)
+        worker = assemble_run_worker(run_inputs, link.worker)
         group = distributed.group.WORLD if group_of == "everyone" else link.worker.group
         engine = with_engine(worker, link, run_inputs.base, group)
         try:
@@ -166,7 +166,7 @@ def case(tiny, settings, tmp_path):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_two_trainers_and_a_worker_sample_from_the_weights_of_each_step(case, workers):
     run_inputs, folder = case
-    alone = trained(run_inputs, folder / "alone", Ranks())
+    alone = trained(run_inputs, folder / "alone", TrainingProcesses())
     launch(__file__, folder, workers, "worker", processes=2 + workers)
     log = json.loads((folder / "log.json").read_text())
     for name in ("rollout/tokens", "loss/total", "drift/pi_0"):
@@ -175,7 +175,7 @@ def test_two_trainers_and_a_worker_sample_from_the_weights_of_each_step(case, wo
     assert "sync/gb" not in alone
 
     report = json.loads((folder / "engine.json").read_text())
-    parameters = dict(named_weights(load_model(run_inputs.base)[0]))
+    parameters = dict(weights_as_saved(load_model(run_inputs.base)[0]))
     nbytes = sum(value.nbytes for value in parameters.values())
     assert log["sync/gb"] == log["sync/worker/gb"] == pytest.approx([nbytes / 1e9] * (STEPS + 1))
     assert all(value > 0 for value in log["sync/seconds"] + log["sync/worker/seconds"])
@@ -201,4 +201,4 @@ def test_handles_gathered_over_the_default_group_wait_for_the_trainers_in_vain(c
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    end_process()
+    end_training_process()

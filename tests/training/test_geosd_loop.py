@@ -13,11 +13,11 @@ import torch
 
 from geosd.json_lines import write_jsonl
 from geosd.optim.kfac import KFAC
-from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.records import PooledSolutionsRecord, Problem
 from geosd.problems.search.corpora import SearchCorpus
-from geosd.problems.search.equations import SEARCH, Question, draw_question
+from geosd.problems.search.equations import SEARCH, EquationPair, draw_equations
 from geosd.training.arguments import training_arguments
-from geosd.training.loop import StepLoss
+from geosd.training.loop import TrainStepLoss
 from geosd.training.microbatches import split_into_microbatches
 from geosd.training.run import RunInputs, assemble_run
 
@@ -42,7 +42,7 @@ def run(root, settings, loop, tmp_path):
         (f"p{i}", row, answer) for i, (row, answer) in enumerate(zip(rows, answers, strict=True))
     ]
     problems = [Problem(name, "train", row["question"], answer) for name, row, answer in drawn]
-    pool = [PooledSolutions(name, (row["solution"],), 1, 1) for name, row, _ in drawn]
+    pool = [PooledSolutionsRecord(name, (row["solution"],), 1, 1) for name, row, _ in drawn]
     write_jsonl(tmp_path / "problems.jsonl", problems)
     write_jsonl(tmp_path / "pool.jsonl", pool)
     files = (tmp_path / "problems.jsonl", tmp_path / "pool.jsonl")
@@ -63,7 +63,7 @@ def test_loss_and_preconditioned_gradients_are_those_of_the_packages_step(run, l
     rollouts, _ = run.rollout_source.collect(0, False)
     microbatches = split_into_microbatches(rollouts, 0, 1, None, run.encoding.pad_id, "cpu")
     references = [run.reference_logits(each, {}, False) for each in microbatches]
-    expected, _, _ = StepLoss(run, arguments, 0, rollouts, microbatches, references).backward()
+    expected, _, _ = TrainStepLoss(run, arguments, 0, rollouts, microbatches, references).backward()
     run.update_rule.preconditioner.step()
 
     prompts = (rollouts.student_prompts, rollouts.teacher_prompts, rollouts.responses)
@@ -89,7 +89,7 @@ def test_the_loop_runs_on_the_shipped_problems(root, loop, capsys):
 def test_the_shipped_problems_are_of_the_search_world():
     draws, corpus = random.Random(0), SearchCorpus()
     for line in PROBLEMS.read_text(encoding="utf-8").splitlines():
-        question = draw_question(SEARCH.in_distribution(), draws)
+        question = draw_equations(SEARCH.in_distribution(), draws)
         solution = corpus.verified(question, draws)
         assert json.loads(line) == {"question": str(question), "solution": solution}
-        assert solution.endswith(f"A: {Question.parse(str(question)).answer()}")
+        assert solution.endswith(f"A: {EquationPair.parse(str(question)).answer()}")

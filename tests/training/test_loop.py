@@ -11,9 +11,9 @@ import pytest
 import torch
 import yaml
 
-from geosd.objectives.objective import build, names
+from geosd.objectives.objective import build_objective, names
 from geosd.preemption import PreemptionError
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import GradingVerdict
 from geosd.seeds import seed_of
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train, train_step
@@ -92,7 +92,9 @@ def kill_in_save(monkeypatch, step):
 
 def right_if_even(text, gold):
     """A grader that finds some answers of a model right that is never right."""
-    return Verdict(text, len(text) % 2 == 0, "correct" if len(text) % 2 == 0 else "wrong answer")
+    return GradingVerdict(
+        text, len(text) % 2 == 0, "correct" if len(text) % 2 == 0 else "wrong answer"
+    )
 
 
 def with_mixed_rewards(run):
@@ -199,7 +201,7 @@ def test_opsd_learns_from_pi_0_at_its_own_temperature(tiny, settings, tmp_path, 
     weights, log = run_to_end(tiny, settings, tmp_path, prepare=kept.append)
     models, sampling = kept[0].reference_models, kept[0].rollout_source.settings.sampling
     assert models.teacher is models.reference and sampling.temperature == 1.1
-    assert kept[0].objective == build("opsd", clip=0.05, temperature=1.1)
+    assert kept[0].objective == build_objective("opsd", clip=0.05, temperature=1.1)
     assert not same(weights, models.reference.state_dict())
     # p = q at no step: the teacher reads a solution. A sum of clipped terms may be below 0.
     assert (log["loss/total"].iloc[:-1].abs() > 0).all() and log["drift/pi_0"].iloc[-1] > 0

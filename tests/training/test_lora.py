@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from geosd.models.load_and_save import load_model, load_weights, named_weights, save_model
+from geosd.models.load_and_save import load_model, load_weights, save_model, weights_as_saved
 from geosd.preemption import PreemptionError
 from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model
@@ -53,7 +53,7 @@ def test_only_adapters_move_and_kfac_shapes_their_step(tiny, settings, tmp_path,
     for at, each in enumerate((settings, adamw)):
         run = assemble_run(inputs_of(tiny, each))
         ends.append(train_to_end(run, each, tmp_path / str(at)))
-    base = dict(named_weights(load_model(tiny / "base")[0]))
+    base = dict(weights_as_saved(load_model(tiny / "base")[0]))
     for name, value in ends[0].items():
         plain = name.replace(".base_layer.", ".")
         assert plain not in base or torch.equal(value, base[plain]), name

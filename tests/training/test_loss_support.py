@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from geosd.objectives.objective import build
+from geosd.objectives.objective import build_objective
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train_step
 from geosd.training.run import RunInputs, assemble_run
@@ -65,7 +65,7 @@ def test_the_support_is_of_the_models_that_the_method_reads_also_at_a_measured_s
     with torch.no_grad():
         expected = union_sizes({name: models[name] for name in read}, rollouts)
         all_three = union_sizes(models, rollouts)
-    seen = probabilities_recorded(monkeypatch, build(**method))
+    seen = probabilities_recorded(monkeypatch, build_objective(**method))
     run.update_rule.step = lambda rate: None
     train_step(run, training_arguments(settings), 0)
     kept = [row.isfinite().sum().item() for chunk in seen for row in chunk]

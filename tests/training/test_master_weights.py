@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from geosd.models.load_and_save import load_model
-from geosd.models.precision import compute_weights
+from geosd.models.precision import weights_in_precision
 from geosd.training import measurement
 from geosd.training.arguments import training_arguments
 from geosd.training.loop import train_step
@@ -20,7 +20,7 @@ def loss_and_gradients(model, dtype, passes=(IDS,)):
     """Cross-entropy summed over passes, with the gradients added up."""
     model.zero_grad()
     total = 0.0
-    with compute_weights(model, dtype):
+    with weights_in_precision(model, dtype):
         for ids in passes:
             logits = model(input_ids=ids).logits
             assert logits.dtype == dtype
@@ -59,7 +59,7 @@ def test_loss_and_gradients_of_bfloat16_passes_are_near_those_of_float32(model):
 def test_the_weights_and_their_buffers_are_untouched_afterwards(model):
     before = copy.deepcopy(model.state_dict())
     frequencies = dict(model.named_buffers())
-    with compute_weights(model, torch.bfloat16):
+    with weights_in_precision(model, torch.bfloat16):
         assert {p.dtype for p in model.parameters()} == {torch.bfloat16}
         assert {b.dtype for b in model.buffers()} == {torch.float32}
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
@@ -76,13 +76,13 @@ def test_gradients_of_several_passes_are_added_up_in_float32(model):
 def test_a_gradient_from_before_waits_outside_and_is_added_to(model):
     _, gradients = loss_and_gradients(model, torch.bfloat16)
     kept = {name: gradient.clone() for name, gradient in gradients.items()}
-    with compute_weights(model, torch.bfloat16):
+    with weights_in_precision(model, torch.bfloat16):
         assert all(p.grad is None for p in model.parameters())
-    with compute_weights(model, torch.bfloat16):
+    with weights_in_precision(model, torch.bfloat16):
         model(input_ids=IDS).logits.float().logsumexp(-1).mean().backward()
     together = {name: p.grad for name, p in model.named_parameters()}
     model.zero_grad()
-    with compute_weights(model, torch.bfloat16):
+    with weights_in_precision(model, torch.bfloat16):
         model(input_ids=IDS).logits.float().logsumexp(-1).mean().backward()
     for name, parameter in model.named_parameters():
         assert torch.equal(together[name], kept[name] + parameter.grad), name
@@ -97,7 +97,7 @@ def test_each_step_has_the_gradient_of_its_own_loss_alone(tiny, settings):
 
 
 def test_an_error_inside_leaves_the_float32_weights(model):
-    with pytest.raises(ZeroDivisionError), compute_weights(model, torch.bfloat16):
+    with pytest.raises(ZeroDivisionError), weights_in_precision(model, torch.bfloat16):
         1 / 0  # noqa: B018
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
@@ -153,14 +153,14 @@ def test_in_bfloat16_anchor_and_base_model_add_up_in_the_order_of_the_student(
         model.model.layers[0].mlp.register_forward_hook(
             lambda layer, args, output, passes=passes: passes.append(len(output))
         )
-    after, response_logits = [], measurement.response_logits
+    after, response_logits = [], measurement.policy_response_logits
 
     def spy(model, packed, every_position=False):
         after.append(every_position)
         return response_logits(model, packed, every_position)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measurement, "response_logits", spy)
+        patch.setattr(measurement, "policy_response_logits", spy)
         values = train_step(run, training_arguments(settings), 0)
     assert seen == {"anchor": rows, "reference": rows}
     assert after == [precision == "bfloat16" and rule == "kfac"]

@@ -18,10 +18,10 @@ from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_state_dict
 from geosd.training.loop import train
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import Ranks, end_process
+from geosd.training.processes import TrainingProcesses, end_training_process
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
-from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
+from geosd.training.run import RunInputs, assemble_run, assemble_run_worker
 from geosd.training.step_log import StepLog
 
 
@@ -49,7 +49,7 @@ def main(folder):
     tiny, settings = json.loads((folder / "case.json").read_text())
     with init_process_groups(workers=1) as (ranks, link):
         if ranks is None:
-            worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
+            worker = assemble_run_worker(RunInputs(settings, *inputs(tiny)))
             slowly(worker)
             serve_trainers(worker, link)
             (folder / "times.json").write_text(json.dumps(worker.times))
@@ -99,7 +99,7 @@ def test_a_process_alone_cannot_be_a_worker():
 
 
 def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, settings):
-    worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
+    worker = assemble_run_worker(RunInputs(settings, *inputs(tiny)))
     sampler, prompts = worker.local.sampler, [[1, 2, 3], [4, 5], [1]] * 4
     sampling = SamplingParams(1.0, 1.0, 30)
     expected = sampler.sample(prompts, sampling, 0)
@@ -111,7 +111,7 @@ def test_a_response_is_reported_when_it_ends_and_the_same_is_sampled(tiny, setti
     assert 0 < passes[-1]  # some were reported before the last token was sampled
 
 
-class AbsentRanks(Ranks):
+class AbsentRanks(TrainingProcesses):
     """Ranks whose other processes never come: `broadcast` waits until `released` is set."""
 
     released = threading.Event()
@@ -125,7 +125,7 @@ class AbsentRanks(Ranks):
 
 def test_a_sampler_that_fails_waits_for_no_other_process(tiny, settings):
     """An engine without memory ended, and its worker's two processes waited for each other."""
-    worker = assemble_rollout_worker(RunInputs(settings, *inputs(tiny)))
+    worker = assemble_run_worker(RunInputs(settings, *inputs(tiny)))
     worker.scorer.ranks = AbsentRanks()
 
     def fails(*_):
@@ -164,4 +164,4 @@ def test_a_worker_in_another_process_changes_no_step_and_scores_while_it_samples
 
 if __name__ == "__main__":
     main(sys.argv[1])
-    end_process()
+    end_training_process()

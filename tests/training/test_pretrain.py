@@ -2,24 +2,24 @@ import pytest
 import torch
 
 from geosd.models.load_and_save import save_model
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 from geosd.preemption import PreemptionError
-from geosd.problems.miniature import build_tokenizer
+from geosd.problems.miniature import build_miniature_tokenizer
 from geosd.problems.search.corpora import VOCABULARY, SearchCorpus, WideCorpus
 from geosd.training import pretrain as module
 from geosd.training.pretrain import (
     BUCKET,
     IGNORED,
-    PretrainingArguments,
-    draw_batches,
+    PretrainArguments,
+    draw_pretrain_batches,
     pretrain,
     pretrain_base_model,
-    supervised_batch,
+    pretrain_batch,
 )
 from geosd.training.resume_state import ResumeState
 
-ARGS = PretrainingArguments(steps=13, documents=4, warmup=3)
-TOKENIZER = build_tokenizer(VOCABULARY)
+ARGS = PretrainArguments(steps=13, documents=4, warmup=3)
+TOKENIZER = build_miniature_tokenizer(VOCABULARY)
 
 
 class Killed(Exception):
@@ -27,7 +27,9 @@ class Killed(Exception):
 
 
 def trained(name="mini-qwen3-xs", args=ARGS, **rest):
-    model = build(name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0)
+    model = build_tiny_model(
+        name, len(VOCABULARY), TOKENIZER.pad_token_id, TOKENIZER.eos_token_id, seed=0
+    )
     losses = pretrain(model, TOKENIZER, SearchCorpus(), args, seed=5, **rest)
     return model, losses
 
@@ -81,23 +83,23 @@ def test_a_run_that_is_asked_to_stop_in_its_last_step_is_done():
 
 
 def test_the_seed_names_the_documents():
-    batches = draw_batches(SearchCorpus(), 4, 5, 0)
-    assert batches == draw_batches(SearchCorpus(), 4, 5, 0)
-    assert batches != draw_batches(SearchCorpus(), 4, 6, 0)
-    assert batches != draw_batches(SearchCorpus(), 4, 5, 1)
+    batches = draw_pretrain_batches(SearchCorpus(), 4, 5, 0)
+    assert batches == draw_pretrain_batches(SearchCorpus(), 4, 5, 0)
+    assert batches != draw_pretrain_batches(SearchCorpus(), 4, 6, 0)
+    assert batches != draw_pretrain_batches(SearchCorpus(), 4, 5, 1)
     assert [len(batch) for batch in batches] == [4] * BUCKET
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mini-qwen3", "mini-olmo3", "mini-llama"])
 def test_training_lowers_the_loss_of_every_family(name):
-    args = PretrainingArguments(steps=48, documents=16, warmup=4)
+    args = PretrainArguments(steps=48, documents=16, warmup=4)
     _, losses = trained(name, args)
     assert sum(losses[-4:]) < 0.8 * sum(losses[:4])
 
 
 def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
-    args = PretrainingArguments(steps=100, warmup=10, decay=0.5)
+    args = PretrainArguments(steps=100, warmup=10, decay=0.5)
     factors = [args.factor(step) for step in range(100)]
     assert factors[0] == pytest.approx(0.1)
     assert set(factors[9:51]) == {1.0}
@@ -107,15 +109,13 @@ def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
 
 def test_a_recipe_without_steps_is_refused():
     with pytest.raises(ValueError, match="steps is 0(.|\n)*Hint"):
-        PretrainingArguments(steps=0)
+        PretrainArguments(steps=0)
 
 
 def test_everything_after_the_question_but_an_attempt_is_supervised_and_nothing_else():
-    documents = [d for batch in draw_batches(SearchCorpus(), 16, 5, 0) for d in batch]
+    documents = [d for batch in draw_pretrain_batches(SearchCorpus(), 16, 5, 0) for d in batch]
     attempts = 0
-    for document, row, target in zip(
-        documents, *supervised_batch(TOKENIZER, documents), strict=True
-    ):
+    for document, row, target in zip(documents, *pretrain_batch(TOKENIZER, documents), strict=True):
         words = f"{document.prompt} {document.response} <eos>".split()
         tokens = TOKENIZER.convert_ids_to_tokens(row.tolist())
         assert tokens[: len(words)] == words
@@ -132,7 +132,7 @@ def test_everything_after_the_question_but_an_attempt_is_supervised_and_nothing_
 
 def test_a_base_model_of_more_words_starts_from_one_of_fewer(tmp_path):
     end = TOKENIZER.eos_token_id
-    small = build("mini-qwen3-xs", len(VOCABULARY), TOKENIZER.pad_token_id, end, seed=3)
+    small = build_tiny_model("mini-qwen3-xs", len(VOCABULARY), TOKENIZER.pad_token_id, end, seed=3)
     save_model(small, TOKENIZER, tmp_path / "bases" / "7")
     recipe = {"architecture": "mini-qwen3-xs", "corpus": "search-wide", "steps": 1, "documents": 2}
     recipe |= {"learning_rate": 0.0, "seed": 7, "start": str(tmp_path / "bases")}

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import end_process
+from geosd.training.processes import end_training_process
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def main(status):
         ranks.barrier()
     globals()["kept"] = AbortsInTeardown()
     atexit.register(print, "closed what was open")
-    end_process(status)
+    end_training_process(status)
 
 
 def test_several_processes_end_without_the_interpreters_teardown():

@@ -13,12 +13,12 @@ import pytest
 import torch
 from cases import launch
 
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import GradingVerdict
 from geosd.training.arguments import training_arguments
 from geosd.training.fsdp import full_model, full_state_dict
 from geosd.training.loop import train
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import Ranks, end_process
+from geosd.training.processes import TrainingProcesses, end_training_process
 from geosd.training.resume_state import ResumeState
 from geosd.training.run import RunInputs, assemble_run
 from geosd.training.step_log import StepLog
@@ -56,7 +56,9 @@ def steps_of(case):
 
 def right_if_even(text, gold):
     """A grader that finds some answers of a model right that is never right."""
-    return Verdict(text, len(text) % 2 == 0, "correct" if len(text) % 2 == 0 else "wrong answer")
+    return GradingVerdict(
+        text, len(text) % 2 == 0, "correct" if len(text) % 2 == 0 else "wrong answer"
+    )
 
 
 def with_rewards(local):
@@ -171,7 +173,7 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
         double = torch.load(tmp_path / f"{name}.pt", weights_only=True)
         singular = name.endswith("without an inverse")
         out = tmp_path / f"one {name}"
-        single = five_steps(Ranks(), values, tiny, out, steps_of(name), singular)
+        single = five_steps(TrainingProcesses(), values, tiny, out, steps_of(name), singular)
         whole = single if name == "geosd" else whole
         assert ("update/skipped" in single["log"]) == singular
         lengths = single["log"]["rollout/tokens"]
@@ -184,7 +186,7 @@ def test_two_ranks_take_the_steps_of_one_process(tiny, settings, tmp_path, capsy
     assert max(max(apart.values()) for apart in measured.values()) < 1e-5
 
     # What two ranks saved after three steps, one process ends.
-    ended = five_steps(Ranks(), cases["geosd"], tiny, tmp_path / "half")
+    ended = five_steps(TrainingProcesses(), cases["geosd"], tiny, tmp_path / "half")
     assert ended["log"].index.tolist() == whole["log"].index.tolist() == [0, 1, 2, 3, 4, 5]
     assert furthest(ended["weights"], whole["weights"]) < 1e-5
 
@@ -201,7 +203,7 @@ def test_responses_that_cannot_be_shared_evenly_are_refused(tiny, settings):
 def test_rollouts_of_the_end_that_cannot_be_shared_evenly_are_refused_at_the_beginning(
     tiny, settings, tmp_path
 ):
-    class Two(Ranks):
+    class Two(TrainingProcesses):
         size = 2
 
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
@@ -213,4 +215,4 @@ def test_rollouts_of_the_end_that_cannot_be_shared_evenly_are_refused_at_the_beg
 
 if __name__ == "__main__":
     main(sys.argv[1])
-    end_process()
+    end_training_process()

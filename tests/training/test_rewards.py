@@ -3,7 +3,7 @@
 import dataclasses
 from types import SimpleNamespace
 
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import GradingVerdict
 from geosd.sampling.sampler import Completion
 from geosd.training.run import RunInputs, assemble_run
 
@@ -15,7 +15,7 @@ def test_a_truncated_response_has_no_reward_whatever_it_says(tiny, settings):
 
     def always_right(text, gold):
         graded.append(text)
-        return Verdict(gold, True, "correct")
+        return GradingVerdict(gold, True, "correct")
 
     def sample(prompts, sampling, seed):
         ends = ("length", "stop")

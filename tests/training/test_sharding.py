@@ -17,7 +17,7 @@ from geosd.training.fsdp import (
     with_root_gathered,
 )
 from geosd.training.packing import pack
-from geosd.training.policy import copy_parameters, frozen_copy, response_logits
+from geosd.training.policy import copy_parameters, frozen_copy, policy_response_logits
 
 CPU = torch.device("cpu")
 
@@ -41,7 +41,7 @@ def packed():
 
 @torch.no_grad()
 def logits(model, packed):
-    seen = response_logits(model, packed)
+    seen = policy_response_logits(model, packed)
     found = with_root_gathered(model, lambda root: seen.logits(slice(None)))
     reshard(model)
     return found

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from geosd.geometry import floored
-from geosd.objectives.objective import Objective, build
+from geosd.objectives.objective import Objective, build_objective
 from geosd.training import loop
 from geosd.training.arguments import training_arguments
-from geosd.training.loop import StepLoss, train_step
+from geosd.training.loop import TrainStepLoss, train_step
 from geosd.training.resume_state import ResumeState
 from geosd.training.rollouts import Rollouts
 from geosd.training.run import RunInputs, assemble_run
@@ -66,7 +66,7 @@ def trained(tiny, settings, tmp_path, monkeypatch):
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr("geosd.training.loop.StepLoss.backward", spoiled_backward)
+            patch.setattr("geosd.training.loop.TrainStepLoss.backward", spoiled_backward)
             patch.setattr(loop, "train_step", noted_step)
             folder = tmp_path / scratch
             arguments = dataclasses.replace(
@@ -202,17 +202,17 @@ def test_a_formula_that_forgets_empty_slots_is_named_and_not_the_learning_rate(
     exact = assemble_run(
         RunInputs(settings, tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
     )
-    exact = dataclasses.replace(exact, objective=build("fwdkl"), skipped=run.skipped)
+    exact = dataclasses.replace(exact, objective=build_objective("fwdkl"), skipped=run.skipped)
     assert run.skipped.count == 1 and loss > 0
     assert train_step(exact, args, 1)["loss/total"] == pytest.approx(loss, rel=1e-3)
 
     # Hidden states that are not finite are not the objective's fault.
-    backward = StepLoss.backward
+    backward = TrainStepLoss.backward
 
     def overflown(self):
         loss, terms, hidden = backward(self)
         return loss * math.nan, terms, [each * math.inf for each in hidden]
 
-    monkeypatch.setattr(StepLoss, "backward", overflown)
+    monkeypatch.setattr(TrainStepLoss, "backward", overflown)
     assert train_step(exact, args, 2)["update/skipped"] == 1
     assert run.skipped.hint == LOWER_RATE

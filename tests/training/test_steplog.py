@@ -6,7 +6,7 @@ import pytest
 from accelerate.tracking import GeneralTracker
 
 from geosd.training import step_log
-from geosd.training.step_log import CutStepLogError, StepLog, check_trackers
+from geosd.training.step_log import CutStepLogError, StepLog, check_step_log_trackers
 
 
 def write(folder, start, stop, offset=0.0):
@@ -112,7 +112,7 @@ def test_tensorboard_gets_each_step_and_goes_on_after_a_resume(tmp_path):
 
 def test_an_unknown_tracker_and_one_that_is_not_installed_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="no tracker; allowed are tensorboard, wandb, trackio"):
-        check_trackers(["tensorbord"])
+        check_step_log_trackers(["tensorbord"])
     monkeypatch.setattr(step_log, "get_available_trackers", lambda: ["dvclive"])
     with pytest.raises(ModuleNotFoundError, match=r"wandb is not installed(.|\n)*pip install"):
-        check_trackers(["wandb"])
+        check_step_log_trackers(["wandb"])

@@ -14,9 +14,9 @@ import torch
 from cases import launch
 
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import Ranks, end_process
+from geosd.training.processes import TrainingProcesses, end_training_process
 from geosd.training.rollout_workers import serve_trainers
-from geosd.training.run import RunInputs, assemble_rollout_worker
+from geosd.training.run import RunInputs, assemble_run_worker
 
 RANKS = runpy.run_path(str(Path(__file__).with_name("test_ranks.py")))
 CASES = ("geosd", "geosd, a factor without an inverse")
@@ -42,7 +42,7 @@ def serve_run(tiny, settings, link, report):
     """Be the worker of one run, and report how many responses this process has scored."""
     tiny = Path(tiny)
     inputs = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl", 0)
-    worker = assemble_rollout_worker(RunInputs(settings, *inputs), link.worker)
+    worker = assemble_run_worker(RunInputs(settings, *inputs), link.worker)
     worker.local = RANKS["with_rewards"](worker.local)
     if link.worker.size > 1:  # no process has a whole model
         for model in (worker.local.student, *worker.frozen.values()):
@@ -71,7 +71,7 @@ def test_two_trainers_and_two_workers_take_the_steps_of_one_process(
         double = torch.load(tmp_path / f"{name}.pt", weights_only=True)
         singular = name.endswith("without an inverse")
         out, steps = tmp_path / f"one {name}", runs[name][1]
-        single = RANKS["five_steps"](Ranks(), values, tiny, out, steps, singular)
+        single = RANKS["five_steps"](TrainingProcesses(), values, tiny, out, steps, singular)
         whole = single if name == "geosd" else whole
         assert ("update/skipped" in single["log"]) == singular
         lengths = single["log"]["rollout/tokens"]
@@ -83,7 +83,7 @@ def test_two_trainers_and_two_workers_take_the_steps_of_one_process(
 
     # What four processes left, two and one end.
     shutil.copytree(tmp_path / "left", tmp_path / "alone")
-    alone = RANKS["five_steps"](Ranks(), left, tiny, tmp_path / "alone", 5)
+    alone = RANKS["five_steps"](TrainingProcesses(), left, tiny, tmp_path / "alone", 5)
     start(tmp_path, tiny, {"left": (left, 5)}, processes=2, workers=1)
     pair = torch.load(tmp_path / "left.pt", weights_only=True)
     assert alone["log"].index.tolist() == whole["log"].index.tolist() == [0, 1, 2, 3, 4, 5]
@@ -100,4 +100,4 @@ def test_two_trainers_and_two_workers_take_the_steps_of_one_process(
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    end_process()
+    end_training_process()

@@ -19,7 +19,7 @@ import pytest
 from cases import QUICK_ROLLOUT
 from planner import plan, programs
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Workflow:
     def folders(self, study: str = "quick") -> RunFolders:
         """Where the results of a study lie, by the folder's own params.yaml."""
         with contextlib.chdir(self.folder):
-            return RunFolders(resolve(load("params.yaml"), study))
+            return RunFolders(resolve_study(load("params.yaml"), study))
 
     def change_rate(self, method: str, rate: str) -> None:
         """Give another learning rate to a method of study quick, by an entry of its own."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from geosd.cli import base, stale
-from geosd.config.run_folders import write_index
+from geosd.config.run_folders import write_run_folders
 from geosd.files import sha256
 from geosd.models.released_models import DamagedReleaseError
 from geosd.provenance.manifest import read_manifest
@@ -82,7 +82,7 @@ def test_the_base_model_is_stale_and_one_that_changes_meanwhile_is_refused(
         stale.main("own")
     assert not ended.value.code
     rows = own.folders("own").rows()
-    write_index(Path("results/own/runs.csv"), rows)
+    write_run_folders(Path("results/own/runs.csv"), rows)
     train_further(own.folder)
     with pytest.raises(SystemExit) as ended:
         stale.main("own")
@@ -91,13 +91,13 @@ def test_the_base_model_is_stale_and_one_that_changes_meanwhile_is_refused(
     assert f"{made} follows from other settings" in printed
     assert "parameter checkpoint.files.model.safetensors was " in printed
 
-    copy = base.copy_checkpoint
+    copy = base.copy_released_model
 
     def copy_and_train(source, out):
         copy(source, out)
         train_further(own.folder)
 
-    monkeypatch.setattr(base, "copy_checkpoint", copy_and_train)
+    monkeypatch.setattr(base, "copy_released_model", copy_and_train)
     with pytest.raises(DamagedReleaseError, match=r"model\.safetensors was changed while.*\nHint"):
         base.main(out=Path("results/base/again"), **arguments)
     assert not Path("results/base/again/manifest.json").exists()

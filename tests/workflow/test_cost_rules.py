@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 
 TABLES = (
     "table_architectures",
@@ -57,7 +57,9 @@ def test_a_study_that_shows_them_makes_each_once_by_its_module_and_trains_nothin
 def test_each_reads_its_part_of_the_protocol_only(root, tmp_path, old, new, changed):
     text = (root / "params.yaml").read_text(encoding="utf-8")
     (tmp_path / "params.yaml").write_text(text.replace(old, new), encoding="utf-8")
-    before, after = (resolve(load(folder / "params.yaml"), "quick") for folder in (root, tmp_path))
+    before, after = (
+        resolve_study(load(folder / "params.yaml"), "quick") for folder in (root, tmp_path)
+    )
     assert old in text
     costs = [name for name in TABLES if name != "table_hyperparameters"]
     assert {n for n in costs if settings(n, before) != settings(n, after)} == changed

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.job_counts import job_counts
 from geosd.files import sha256
 
@@ -45,7 +45,7 @@ def drawn(copied, ship):
 @pytest.mark.slow
 def test_every_run_is_planned_from_the_draw_of_its_seed(drawn):
     jobs = drawn.planned_jobs()
-    counts = job_counts(resolve(load(drawn.folder / "params.yaml"), "quick"))
+    counts = job_counts(resolve_study(load(drawn.folder / "params.yaml"), "quick"))
     assert {rule: jobs[rule] for rule in counts} == counts
     assert (counts["base"], counts["pool"], counts["states"], counts["train"]) == (2, 2, 2, 8)
     printed = drawn.snakemake("--profile", "local", "--dry-run", "--printshellcmds")

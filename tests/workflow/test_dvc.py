@@ -13,10 +13,10 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
-from geosd.cli.stale import current_results
-from geosd.config import load, resolve
-from geosd.provenance.code import digest
-from geosd.provenance.workflow_records import record_path
+from geosd.cli.stale import _current_results
+from geosd.config import load, resolve_study
+from geosd.provenance.code import code_digest
+from geosd.provenance.workflow_records import workflow_record_path
 
 # What only the report outputs: nothing to version.
 REPORT_ONLY = ("configuration", "environment", "front_page", "page")
@@ -227,22 +227,22 @@ def test_rules_stages_and_stale_results_have_the_same_digests_of_code(stages, do
     digests = yaml.safe_load((done.folder / CODE).read_text())
     monkeypatch.chdir(done.folder)
     Path("results/quick/runs.csv").unlink()  # not what a step writes
-    resolved = resolve(load("params.yaml"), "quick")
-    current = current_results(resolved, Path("figures"))
+    resolved = resolve_study(load("params.yaml"), "quick")
+    current = _current_results(resolved, Path("figures"))
     assert len(current) > len(stages) / 2
     for result, now in current.items():
         file = "manifest.json" if result.name.endswith("manifest.json") else ""
         path = result if file else result / "manifest.json"
-        if record_path(str(path)).exists():  # not of what the study does not show
-            params = json.loads(record_path(str(path)).read_text())["params"]
-            assert repr(digest(now.code)) in params, result
+        if workflow_record_path(str(path)).exists():  # not of what the study does not show
+            params = json.loads(workflow_record_path(str(path)).read_text())["params"]
+            assert repr(code_digest(now.code)) in params, result
     for stage in stages:
         value = digests
         for dep in stage.deps:
             if dep.def_path == CODE:
                 for key in dep.params[0].split("."):
                     value = value[key]
-        params = json.loads(record_path(shlex.split(stage.cmd)[-1]).read_text())["params"]
+        params = json.loads(workflow_record_path(shlex.split(stage.cmd)[-1]).read_text())["params"]
         assert repr(value) in params, stage.name
 
 
@@ -270,7 +270,8 @@ def test_after_a_run_dvc_agrees_that_nothing_is_to_be_done(fresh, root, tmp_path
     for path in [Path(dep.fs_path) for dep in deps if dep.fs_path and not dep.exists]:
         path.write_text(path.name)
 
-    noted = "from geosd.cli import publish as p; p.commit(['dvc.yaml'], p.all_folders('quick'))"
+    noted = "from geosd.cli import publish as p"
+    noted += "; p.commit_to_publish(['dvc.yaml'], p.folders_to_publish('quick'))"
     workflow.call("python", "-c", noted)
     with Repo(str(folder)) as repo:
         assert repo.status() == {}

@@ -298,12 +298,12 @@ def test_a_file_that_is_not_the_published_one_is_made_again(clone):
 
 INSTALL = """
 import gzip, json
-from geosd.provenance.workflow_records import records_file
-from geosd.provenance.workflow_records import install_records
-published = json.loads(gzip.decompress(records_file("quick").read_bytes()))
+from geosd.provenance.workflow_records import workflow_records_file
+from geosd.provenance.workflow_records import install_workflow_records
+published = json.loads(gzip.decompress(workflow_records_file("quick").read_bytes()))
 outputs = published["outputs"]
-others = install_records(records_file("quick"), outputs, ["figures/quick", "results"])[1]
-assert len(others) == 1
+others = install_workflow_records(workflow_records_file("quick"), outputs, ["figures/quick",
+"results"])[1] assert len(others) == 1
 """
 
 

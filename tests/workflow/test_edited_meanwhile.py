@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from geosd.cli.job import Job
-from geosd.config import ConfigError, load, resolve
-from geosd.config.planned import PLAN, configuration_text, keep, planned
+from geosd.cli.job import StepJob
+from geosd.config import ConfigError, load, resolve_study
+from geosd.config.planned import PLAN, keep_planned, planned, planned_configuration_text
 from geosd.config.run_folders import RunFolders
 
 EDITED = """
@@ -74,13 +74,13 @@ def project(root, tmp_path, monkeypatch):
 
 
 def test_a_copy_of_the_configuration_is_read_in_its_place(project, monkeypatch):
-    text = configuration_text()
-    folder = keep(text)
-    assert folder == keep(text) != keep(text + "# edited\n")
+    text = planned_configuration_text()
+    folder = keep_planned(text)
+    assert folder == keep_planned(text) != keep_planned(text + "# edited\n")
     monkeypatch.setenv(PLAN, str(folder))
     (project / "params.yaml").write_text("study: none\n")
     assert planned("params.yaml") == folder / "params.yaml"
-    assert configuration_text() == text
+    assert planned_configuration_text() == text
     assert planned(project / "params.yaml") == project / "params.yaml"
     monkeypatch.setenv(PLAN, "scratch/plans/none")
     with pytest.raises(ConfigError, match="Hint: start the run again"):
@@ -96,24 +96,24 @@ def test_a_job_refuses_to_write_under_the_address_of_another_base_model(project,
     values["studies"] = {"quick": values["studies"]["quick"]}
     (project / "params.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
     of_base = ("base", Path("params.yaml"), "quick", "mini-qwen3")
-    address = Path(RunFolders(resolve(load(), "quick")).base("mini-qwen3"))
+    address = Path(RunFolders(resolve_study(load(), "quick")).base("mini-qwen3"))
 
-    monkeypatch.setenv(PLAN, str(keep(configuration_text())))
-    assert Job(*of_base, out=address).settings["checkpoint"]["folder"] == "own"
+    monkeypatch.setenv(PLAN, str(keep_planned(planned_configuration_text())))
+    assert StepJob(*of_base, out=address).settings["checkpoint"]["folder"] == "own"
     config = project / "own/config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"rope_theta": 5000.0}))
     with pytest.raises(ConfigError, match="Hint: start the run again") as refused:
-        Job(*of_base, out=address)
+        StepJob(*of_base, out=address)
     assert str(address) in str(refused.value)
     # Outside a run of the workflow people write where they like.
     monkeypatch.delenv(PLAN)
-    Job(*of_base, out=project / "anywhere")
+    StepJob(*of_base, out=project / "anywhere")
 
 
 def test_every_shared_folder_is_the_one_that_its_job_would_write(root, monkeypatch):
     monkeypatch.chdir(root)
     for name in ("quick", "miniature_stepsize", "paper_pilot"):
-        folders = RunFolders(resolve(load(), name))
+        folders = RunFolders(resolve_study(load(), name))
         assert folders.of_job("data", None, None, None, 0) == folders.data
         for row in folders.rows():
             run = (row.model, row.variant, row.seed, row.draw)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cases import python, until
 
-from geosd.cli.cut_off_experiment import FOLDER, name_remnant
+from geosd.cli.cut_off_experiment import FOLDER, name_cut_off_experiment
 
 PARAMS = """\
 # About the file.
@@ -35,7 +35,7 @@ experiment.Pipeline = type("Pipeline", (), {"of": classmethod(lambda cls, name: 
 experiment.Pipeline.file = Path("dvc.yaml")
 experiment.Pipeline.settings = Path("settings.yaml")
 experiment.Pipeline.lock = Path("dvc.lock")
-experiment.hide_lock = lambda: None
+experiment.hide_published_lock = lambda: None
 def run_and_save(study, name):
     Path("dvc.yaml").write_text("generated")
     Path("settings.yaml").write_text("generated")
@@ -128,7 +128,7 @@ def test_an_edit_of_the_lines_that_an_experiment_changed_is_kept_beside_them(exp
 @pytest.mark.slow
 def test_a_killed_experiment_is_named_and_put_back_at_the_next_start(experiment, root, capsys):
     process = experiment(WAITS)
-    name_remnant()
+    name_cut_off_experiment()
     assert capsys.readouterr().err == ""  # it runs
     again = (root / "workflow/dvc/experiment.py", "--put-back")
     environment = {"PYTHONPATH": str(root / "src")}
@@ -137,13 +137,13 @@ def test_a_killed_experiment_is_named_and_put_back_at_the_next_start(experiment,
     process.kill()
     process.wait()
     assert Path("params.yaml").read_text() == CHANGED
-    name_remnant()
+    name_cut_off_experiment()
     said = capsys.readouterr().err
     assert "the settings of experiment one, which was killed" in said and "--put-back" in said
     done = python(*again, environment=environment, check=True)
     assert "Experiment one was killed" in done.stdout
     all_is_as_it_was()
-    name_remnant()
+    name_cut_off_experiment()
     assert capsys.readouterr().err == ""
 
 

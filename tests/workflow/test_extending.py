@@ -32,10 +32,10 @@ import random, yaml
 from dataclasses import replace
 from pathlib import Path
 from geosd.json_lines import read_jsonl, write_jsonl
-from geosd.problems.records import PooledSolutions, Problem
+from geosd.problems.records import PooledSolutionsRecord, Problem
 from geosd.problems.search.corpora import BLIND
 from geosd.problems.search.equations import Question
-from geosd.problems.search.corpora import draw_solution
+from geosd.problems.search.corpora import draw_corpus_solution
 from geosd.cli import base, data, train
 
 values = yaml.safe_load(Path("params.yaml").read_text())
@@ -54,8 +54,8 @@ data.main(out=out / "data", **shared)
 base.main(model="mini-qwen3", out=out / "base", scratch=out / "s", **shared)
 draw, rows = random.Random(0), []
 for problem in read_jsonl(out / "data/train.jsonl", Problem):
-    solution = draw_solution(Question.parse(problem.question), replace(BLIND, check=1.0), draw)
-    rows.append(PooledSolutions(problem.id, (solution,), 4, 1))
+    solution = draw_corpus_solution(EquationPair.parse(problem.question), replace(BLIND, check=1.0),
+    draw) rows.append(PooledSolutionsRecord(problem.id, (solution,), 4, 1))
 write_jsonl(out / "pool.jsonl", rows)
 train.main(
     model="mini-qwen3", variant="chi_square", seed=0, base=out / "base", pool=out / "pool.jsonl",

@@ -7,8 +7,8 @@ import re
 import pandas as pd
 import pytest
 
-from geosd.claims.evidence import Evidence, StudyRuns
-from geosd.config import load, resolve
+from geosd.claims.evidence import Evidence, EvidenceRuns
+from geosd.config import load, resolve_study
 from geosd.config.sweeps import sweep_points
 
 
@@ -88,7 +88,7 @@ def test_step_size_and_stopping_are_swept_as_in_the_appendix(tex, params):
 
 @pytest.mark.parametrize("name", ["miniature_stepsize", "paper_stepsize"])
 def test_every_rate_has_every_stop_and_only_full_runs_are_trained(params, name):
-    study = resolve(params, name)
+    study = resolve_study(params, name)
     (model,) = study.models
     for variant in ("fwdkl", "geosd"):
         swept = sweep_points(study, "learning_rate", "steps")[model]
@@ -108,11 +108,11 @@ def test_every_rate_has_every_stop_and_only_full_runs_are_trained(params, name):
 
 @pytest.mark.parametrize("name", ["miniature_stepsize", "paper_stepsize"])
 def test_the_claims_on_early_stopping_are_about_a_methods_own_rate(params, name):
-    study = resolve(params, name)
+    study = resolve_study(params, name)
     (model,) = study.models
     runs = pd.DataFrame({"model": model, "variant": study.methods})
     points = sweep_points(study, "learning_rate", "steps")
-    swept = StudyRuns(Evidence(scores=runs, rates_and_steps=points), model)
+    swept = EvidenceRuns(Evidence(scores=runs, rates_and_steps=points), model)
     for variant in ("fwdkl", "geosd"):
         assert swept.stopped_rate(variant) == study.training(model, variant)["learning_rate"]
         full = study.section("training", model)["steps"]
@@ -124,8 +124,8 @@ def test_nothing_but_what_is_swept_differs_from_the_protocol(params):
     for name in [study for study in params.studies if study.startswith("paper")]:
         study = params.studies[name]
         assert study.training is None and study.pool is None and study.base is None
-        for model in resolve(params, name).models:
-            training = resolve(params, name).section("training", model)
+        for model in resolve_study(params, name).models:
+            training = resolve_study(params, name).section("training", model)
             kfac = training["optimiser"]["kfac"] | {"blocks": 16, "storage": "float32"}
             training["optimiser"]["kfac"] = {"least_share": 1.0, **kfac}
             assert {"lora": None, **training} == protocol.training.model_dump(mode="json")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.job_counts import job_counts
 
 SECONDS = 30
@@ -17,7 +17,7 @@ OTHERS = ("paper_selection", "paper_privilege", "paper_ladder", "paper_stepsize"
 
 
 def counted(root, name):
-    study = resolve(load(root / "params.yaml"), name)
+    study = resolve_study(load(root / "params.yaml"), name)
     return {rule: n * len(study.models) for rule, n in job_counts(study).items()}
 
 

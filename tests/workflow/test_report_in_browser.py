@@ -25,10 +25,10 @@ from markdown_it import MarkdownIt
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
-from geosd.config.run_folders import RunRow, write_index
+from geosd.config.run_folders import RunFoldersRow, write_run_folders
 from geosd.files import sha256, write_json
 from geosd.json_lines import write_jsonl
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.provenance.manifest import manifest, write_manifest
 
 pytestmark = pytest.mark.slow
@@ -183,7 +183,7 @@ def report(fresh, root, tmp_path_factory) -> Path:
         path.write_text(path.name, encoding="utf-8")
     rows = workflow.folders().rows()
     runs = {Path(folder): row for row in rows for folder in (row.train, row.evaluate)}
-    write_index(workflow.folder / "results/quick/runs.csv", rows)
+    write_run_folders(workflow.folder / "results/quick/runs.csv", rows)
     for path in sorted(outputs, key=is_manifest):  # which lists what the others hold
         make_up(path, workflow.folder, runs)
     workflow.snakemake("--profile", "local", "--touch", "--forceall")
@@ -203,7 +203,7 @@ def is_manifest(path: Path) -> bool:
     return path.name.endswith("manifest.json")
 
 
-def make_up(path: Path, folder: Path, runs: dict[Path, RunRow]) -> None:
+def make_up(path: Path, folder: Path, runs: dict[Path, RunFoldersRow]) -> None:
     """Write what the steps after training and sampling read; other files keep their own name.
 
     Args:
@@ -234,7 +234,9 @@ def make_up(path: Path, folder: Path, runs: dict[Path, RunRow]) -> None:
         draw = random.Random(f"{variant} {seed}")
         skill = 0.6 if variant == "geosd" else 0.4
         rows = [
-            Sample(b, f"{b}-{p}", k, "", 9, "1" if ok else str(draw.randint(2, 3)), ok, "stop")
+            SampleRecord(
+                b, f"{b}-{p}", k, "", 9, "1" if ok else str(draw.randint(2, 3)), ok, "stop"
+            )
             for b in ("id", "long", "mulhard", "mid", "easy")
             for p in range(12)
             for k in range(16)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from geosd.cli.snakemake_runs import rules_of_outputs
+from geosd.cli.snakemake_runs import snakemake_output_rules
 from geosd.provenance.manifest import read_manifest
 
 SHOWN = (
@@ -85,15 +85,15 @@ def test_the_engine_that_samples_reruns_all_that_is_sampled(done, root):
 MANIFESTS = """
 from pathlib import Path
 from geosd.config import load, resolve
-from geosd.config.run_folders import RunFolders, write_index
+from geosd.config.run_folders import RunFolders, write_run_folders
 from geosd.files import sha256
 from geosd.provenance.code import digest
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest import write_manifest
-from geosd.cli.stale import current_results
+from geosd.cli.stale import _current_results
 study = resolve(load("params.yaml"), "quick")
-write_index(Path("results/quick/runs.csv"), RunFolders(study).rows())
-for result, now in current_results(study, Path("figures")).items():
+write_run_folders(Path("results/quick/runs.csv"), RunFolders(study).rows())
+for result, now in _current_results(study, Path("figures")).items():
     own = result.suffix == ""
     file = result / "manifest.json" if own else result
     if file.exists():
@@ -125,10 +125,10 @@ def test_results_that_are_accepted_do_not_run_again_and_their_manifests_say_so(d
     assert list(accepted["files"]) == ["geosd/files.py"]
     assert accepted["before"] == read_manifest(folder)["code"]["digest"] != accepted["after"]
     done.call("python", "-m", "geosd", "stale", "--study", "quick")
-    assert set(done.planned_jobs(*rules_of_outputs())) == drawn  # by `make accept` itself
+    assert set(done.planned_jobs(*snakemake_output_rules())) == drawn  # by `make accept` itself
     done.change_rate("revkl", "7.0e-6")
     assert done.planned_jobs()["train"] == seeds  # other reasons stay reasons
-    assert done.planned_jobs(*rules_of_outputs())["train"] == 0
+    assert done.planned_jobs(*snakemake_output_rules())["train"] == 0
 
 
 def test_a_variants_learning_rate_retrains_that_variant_only(done, root):

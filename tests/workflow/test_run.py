@@ -14,7 +14,7 @@ import pytest
 
 from geosd.cli import extras, figures, pages, publish, run, snakemake_runs
 from geosd.cli.snakemake_runs import snakemake
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 from geosd.provenance.code import code_version
 from geosd.provenance.manifest import manifest, write_manifest
@@ -38,11 +38,11 @@ def stand_in(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "rules"),
     [
-        (pages.report, {"front_page"}),
+        (pages.report_page_program, {"front_page"}),
     ],
 )
 def test_a_command_hands_snakemake_its_rules(fresh, stand_in, tmp_path, monkeypatch, call, rules):
-    monkeypatch.setattr(pages, "write_provenance", lambda study: None)
+    monkeypatch.setattr(pages, "write_snakemake_report", lambda study: None)
     call("quick")
     _, _, *arguments = shlex.split((tmp_path / "words").read_text())
     planned = fresh.snakemake("--dry-run", *arguments)
@@ -67,7 +67,7 @@ def test_figures_are_drawn_of_what_is_complete_or_shipped_and_nothing_is_run(
     done, stand_in, tmp_path, monkeypatch, capsys
 ):
     redrawn, words = [], tmp_path / "words"
-    monkeypatch.setattr(figures, "redraw", redrawn.append)
+    monkeypatch.setattr(figures, "redraw_figures", redrawn.append)
     monkeypatch.chdir(done.folder)
     stand_in(f'echo "$@" >> {words}')
     done.append("src/geosd/training/loop.py", "\nEDITED = True\n")  # what is there is stale
@@ -167,19 +167,19 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
     failed = "how study quick was made could not be written: OSError: no style.*\nHint: .*complete"
     stand_in(f"echo 'OSError: no style'; echo 'More words.'; {writes} 3")
     with pytest.raises(SystemExit, match=f"(?s){failed}"):
-        snakemake_runs.write_provenance("quick")
+        snakemake_runs.write_snakemake_report("quick")
     assert not list(page.parent.iterdir())  # nor what is half written
     stand_in(f"{writes} 0")
-    snakemake_runs.write_provenance("quick")
+    snakemake_runs.write_snakemake_report("quick")
     assert page.read_text() == "whole\n"
     stand_in("exit 3")  # it is current
-    snakemake_runs.write_provenance("quick")
+    snakemake_runs.write_snakemake_report("quick")
     (tmp_path / "figures/quick").mkdir(parents=True)
     table = tmp_path / "figures/quick/table_main.md"
     table.touch()
     os.utime(table, (page.stat().st_mtime + 1,) * 2)
     with pytest.raises(SystemExit):
-        snakemake_runs.write_provenance("quick")
+        snakemake_runs.write_snakemake_report("quick")
 
 
 def test_what_was_found_is_said_before_the_report_of_how_it_was_made(monkeypatch, root, capsys):
@@ -189,8 +189,8 @@ def test_what_was_found_is_said_before_the_report_of_how_it_was_made(monkeypatch
 
     monkeypatch.chdir(root)
     monkeypatch.setattr(run, "snakemake", lambda *of: None)
-    monkeypatch.setattr(run, "write_provenance", fails)
-    monkeypatch.setattr(run, "summary", lambda study: print("the finding"))
+    monkeypatch.setattr(run, "write_snakemake_report", fails)
+    monkeypatch.setattr(run, "print_run_summary", lambda study: print("the finding"))
     with pytest.raises(SystemExit, match="no room"):
         run.main("quick")
     said = capsys.readouterr().out
@@ -200,7 +200,9 @@ def test_what_was_found_is_said_before_the_report_of_how_it_was_made(monkeypatch
 
 def test_a_run_that_fails_on_a_full_disk_says_so_last(stand_in, monkeypatch, capfd):
     stand_in("echo 'anything else'; exit 1")
-    monkeypatch.setattr(snakemake_runs, "refused", lambda folder: 122 * (folder.name == "figures"))
+    monkeypatch.setattr(
+        snakemake_runs, "refused_by_disk", lambda folder: 122 * (folder.name == "figures")
+    )
     with pytest.raises(SystemExit):
         snakemake("quick")
     last = capfd.readouterr().err.splitlines()[-2:]
@@ -224,19 +226,19 @@ def test_two_clones_that_share_their_results_by_a_link_do_not_run_at_once(tmp_pa
         (tmp_path / clone).mkdir()
         (tmp_path / clone / "results").symlink_to(tmp_path / "disk")
     monkeypatch.chdir(tmp_path / "one")
-    with run.alone_in_results():
+    with run._alone_in_results():
         monkeypatch.chdir(tmp_path / "two")
         with (
             pytest.raises(ValueError, match="Another run is at work in .*disk.*\nHint: "),
-            run.alone_in_results(),
+            run._alone_in_results(),
         ):
             pass
-    with run.alone_in_results():
+    with run._alone_in_results():
         pass
 
 
 def test_files_of_a_finished_study_that_are_gone_are_named(root, tmp_path, monkeypatch, capsys):
-    study = resolve(load(root / "params.yaml"), "quick")
+    study = resolve_study(load(root / "params.yaml"), "quick")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base_models").symlink_to(root / "base_models")
     folder = Path(RunFolders(study).rows()[0].evaluate)
@@ -248,11 +250,11 @@ def test_files_of_a_finished_study_that_are_gone_are_named(root, tmp_path, monke
         inputs = {str(each): "0" for each in named["inputs"]}
         made = manifest("analyse", inputs, {}, 0.0, {path.name: "0"}, {})
         write_manifest(path.parent / "manifest.json", made)
-    run.say_what_is_missing(study)
+    run._say_what_is_missing(study)
     assert capsys.readouterr().out == ""
     for path in (samples, scores):
         path.unlink()
-    run.say_what_is_missing(study)
+    run._say_what_is_missing(study)
     head, *files, hint = capsys.readouterr().out.strip().splitlines()
     assert head.endswith("are gone (2):") and sorted(files) == [f"  {samples}", f"  {scores}"]
     assert hint.startswith("Hint: `snakemake --profile local --config study=quick -- results/")
@@ -279,6 +281,6 @@ def test_why_no_commit_is_known_is_recorded_and_ends_no_run(
     publish.dvc_commit("quick", finished=True)
     said = capsys.readouterr().out
     assert said.startswith("DVC does not know study quick: ") and "fatal" not in said
-    run.say_why_no_commit()
+    run._say_why_no_commit()
     hinted = "Hint: `git config --global --add safe.directory" in capsys.readouterr().out
     assert hinted == (why == "another")

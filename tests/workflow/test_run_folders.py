@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from geosd.config import ConfigError, load, resolve
-from geosd.config.kept_weights import wanted_snapshots
-from geosd.config.run_folders import RunFolders, read_index, write_index
+from geosd.config import ConfigError, load, resolve_study
+from geosd.config.kept_weights import kept_snapshots
+from geosd.config.run_folders import RunFolders, read_run_folders, write_run_folders
 
 MODEL = "mini-qwen3"
 
@@ -26,7 +26,7 @@ def folders(tmp_path, values):
         change(edited)
         path = tmp_path / "params.yaml"
         path.write_text(yaml.safe_dump(edited))
-        return RunFolders(resolve(load(path), study))
+        return RunFolders(resolve_study(load(path), study))
 
     return changed
 
@@ -141,7 +141,9 @@ def test_an_early_stop_lies_inside_the_run_whose_first_steps_it_is(folders):
 
 def test_the_study_of_opsd_trains_opsd_and_finds_all_else_in_that_of_the_miniature(root):
     params = load(root / "params.yaml")
-    rows, main = (RunFolders(resolve(params, f"miniature{end}")).rows() for end in ("_opsd", ""))
+    rows, main = (
+        RunFolders(resolve_study(params, f"miniature{end}")).rows() for end in ("_opsd", "")
+    )
     assert len(rows) == 4 * 6 and {row.draw for row in rows} == set(range(6))
     missing = [row for row in rows if row not in main]
     assert [(row.variant, row.seed) for row in missing] == [("opsd", seed) for seed in range(6)]
@@ -154,7 +156,7 @@ def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
 
     names = ("miniature_ablation", "miniature_stepsize")
     ablation, stepsize = (folders(name, one_seed_more) for name in names)
-    snapshots = wanted_snapshots(ablation.study)
+    snapshots = kept_snapshots(ablation.study)
     recipe = ablation.recipe(MODEL, "geosd")
     own = set(ablation.study.training(MODEL, "geosd")["snapshots"])
     stops = {
@@ -166,18 +168,16 @@ def test_a_run_keeps_the_snapshots_that_any_study_wants_of_it(folders):
     assert set(snapshots[MODEL, recipe, 0]) == own | stops
     assert set(snapshots[MODEL, recipe, 12]) == own  # stepsize has twelve seeds
     for study in ("miniature", "miniature_stepsize"):
-        assert (
-            wanted_snapshots(folders(study).study)[MODEL, recipe, 0] == snapshots[MODEL, recipe, 0]
-        )
+        assert kept_snapshots(folders(study).study)[MODEL, recipe, 0] == snapshots[MODEL, recipe, 0]
 
 
 def test_an_index_is_read_as_it_was_written(folders, tmp_path):
     rows = folders("miniature_stepsize").rows()
-    write_index(tmp_path / "runs.csv", rows)
-    assert read_index(tmp_path / "runs.csv") == rows
+    write_run_folders(tmp_path / "runs.csv", rows)
+    assert read_run_folders(tmp_path / "runs.csv") == rows
     (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="not the index of a study(.|\n)*Hint: "):
-        read_index(tmp_path / "runs.csv")
+        read_run_folders(tmp_path / "runs.csv")
 
 
 def test_a_study_cannot_have_the_name_of_a_shared_folder(folders):

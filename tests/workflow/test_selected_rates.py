@@ -8,8 +8,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from geosd.cli.select_rates import variants_block
-from geosd.config import load, resolve
+from geosd.cli.select_rates import selected_rates_block
+from geosd.config import load, resolve_study
 from geosd.config.sweeps import swept_values
 from geosd.scores.tidy import COLUMNS
 
@@ -64,7 +64,7 @@ def workflow(fresh, tmp_path):
 def select(workflow) -> None:
     """Paste what a selection with made-up scores chooses into a study that takes it."""
     with contextlib.chdir(workflow.folder):
-        selection = resolve(load("params.yaml"), "small_selection")
+        selection = resolve_study(load("params.yaml"), "small_selection")
         rows = [
             (model, run, seed, 0, "select_validation", "ID", "avg@k", 8, 60.0 if best else 40.0)
             for model in selection.models
@@ -79,7 +79,7 @@ def select(workflow) -> None:
             for seed in selection.seeds
         ]
         table = pd.DataFrame(rows, columns=list(COLUMNS["scores"]))
-    workflow.append("params.yaml", STUDY + variants_block(selection, table, "0" * 64))
+    workflow.append("params.yaml", STUDY + selected_rates_block(selection, table, "0" * 64))
 
 
 def test_the_plan_of_a_study_trains_each_model_at_its_own_rates(workflow):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from cases import QUICK_ROLLOUT
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import SHARED, RunFolders
 
 # They share runs in every way there is: same runs, some of them, early stops, other samples.
@@ -65,7 +65,7 @@ def test_studies_in_any_order_make_every_run_once(fresh, tmp_path, order):
         files += outputs
     assert len(files) == len(set(files))
     params = load(workflow.folder / "params.yaml")
-    rows = {row for name in order for row in RunFolders(resolve(params, name)).rows()}
+    rows = {row for name in order for row in RunFolders(resolve_study(params, name)).rows()}
     runs = {row.train for row in rows if row.train and "/stopped_" not in row.train}
     trained = [
         str(Path(name).parent) for name in files if re.search(r"train/.*/\d+/model.saf", name)

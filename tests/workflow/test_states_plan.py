@@ -7,8 +7,8 @@ import shutil
 import pytest
 import yaml
 
-from geosd.config import load, resolve, settings
-from geosd.config.kept_weights import wanted_snapshots
+from geosd.config import load, resolve_study, settings
+from geosd.config.kept_weights import kept_snapshots
 from geosd.config.run_folders import RunFolders
 
 SHOWN = "figure_mechanism, figure_alignment, figure_density"
@@ -66,7 +66,7 @@ def test_snapshots_of_a_variant_are_no_setting_of_its_training_and_one_of_its_al
     values = yaml.safe_load((root / "params.yaml").read_text())
     values["studies"]["quick"]["variants"] = {"geosd": {"training": {"snapshots": [10, 20]}}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
-    before, after = (resolve(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
+    before, after = (resolve_study(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
     for variant in before.trained:
         for rule in ("train", "alignment"):
             old, new = (settings(rule, s, "mini-qwen3", variant) for s in (before, after))
@@ -74,5 +74,5 @@ def test_snapshots_of_a_variant_are_no_setting_of_its_training_and_one_of_its_al
     old, new = (settings("states", s, "mini-qwen3") for s in (before, after))
     assert old == new
     run = ("mini-qwen3", RunFolders(after).recipe("mini-qwen3", "geosd"), 0)
-    assert run not in wanted_snapshots(before)
-    assert wanted_snapshots(after)[run] == (10, 20)
+    assert run not in kept_snapshots(before)
+    assert kept_snapshots(after)[run] == (10, 20)

@@ -22,8 +22,8 @@ from kept_files import keep, put_back
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from geosd.cli.cut_off_experiment import FOLDER, NAME, experiment_lock
-from geosd.cli.publish import all_folders, commit, hide_lock
+from geosd.cli.cut_off_experiment import FOLDER, NAME, cut_off_experiment_lock
+from geosd.cli.publish import commit_to_publish, folders_to_publish, hide_published_lock
 from geosd.files import write_text
 from geosd.prerequisites.folder_name import refuse_folder
 
@@ -110,7 +110,7 @@ def main(study: str, name: str, changes: str) -> None:
             stand above.
     """
     refuse_folder(Path.cwd())
-    with experiment_lock() as free:
+    with cut_off_experiment_lock() as free:
         if not free:
             raise SystemExit("Another `make exp` runs in this folder.\nHint: wait for its end.")
         put_remnant_back()
@@ -128,7 +128,7 @@ def main(study: str, name: str, changes: str) -> None:
                 signal.signal(each, signal.SIG_IGN)
             said = put_back(PARAMS) if (FOLDER / NAME).is_file() else ""
             print(said or "params.yaml is as before.", flush=True)
-    hide_lock()
+    hide_published_lock()
     print(f"\nThe experiment is {name}: `dvc exp show`, `dvc exp apply {name}`.")
     print(f"`make run STUDY={study}` shows study {study} itself again.")
 
@@ -138,7 +138,7 @@ def run_and_save(study: str, name: str) -> None:
     call("workflow/dvc/generate.py", "--study", study)
     call("-m", "geosd", "run", "--study", study)
     at = Pipeline.of(study)
-    commit([str(at.file)], all_folders(study))
+    commit_to_publish([str(at.file)], folders_to_publish(study))
     untracked = ["git", "ls-files", "--others", "--", at.file, at.settings, at.lock]
     new = subprocess.run(untracked, capture_output=True, text=True, check=True).stdout.split()
     added = [word for file in new for word in ("-I", file)]
@@ -165,7 +165,7 @@ if __name__ == "__main__":
     parser.add_argument("--put-back", action="store_true", help="after an experiment was killed")
     options = vars(parser.parse_args())
     if options.pop("put_back"):
-        with experiment_lock() as free:
+        with cut_off_experiment_lock() as free:
             if not free:
                 raise SystemExit("An experiment runs in this folder.\nHint: wait for its end.")
             put_remnant_back()

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from geosd.cli.cut_off_experiment import FOLDER, NAME
-from geosd.files import atomic_write, copy, write_text
+from geosd.files import atomic_write, copy_file, write_text
 
 BEFORE, WRITTEN, ABSENT = FOLDER / "before", FOLDER / "written", FOLDER / "absent"
 """The files as they were; params.yaml as the experiment wrote it; names of files that were not."""
@@ -47,7 +47,7 @@ def put_back(params: Path) -> str:
     for kept in (path for path in BEFORE.rglob("*") if path.is_file()):
         file = kept.relative_to(BEFORE)
         if file != params:
-            copy(kept, file)
+            copy_file(kept, file)
     for name in ABSENT.read_text(encoding="utf-8").splitlines():
         Path(name).unlink(missing_ok=True)
     shutil.rmtree(FOLDER)

@@ -20,7 +20,7 @@ rule runs:
     params:
         code=code_of("runs"),
         study=STUDY.name,
-        rows=lambda wildcards: folder_digest([list(vars(row).values()) for row in ROWS]),
+        rows=lambda wildcards: run_folder_digest([list(vars(row).values()) for row in ROWS]),
         out=subpath(output.index, parent=True),
     message:
         f"Write which folders are the runs of study {STUDY.name}"

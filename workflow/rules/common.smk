@@ -26,19 +26,19 @@ from functools import cache
 from geosd.provenance import code
 from geosd.provenance.file_times import order_times
 from geosd.reporting import specs
-from geosd.config import resolve, settings
-from geosd.config.planned import edits_in_words, times
-from geosd.config.run_folders import RunFolders, folder_digest
-from geosd.config.kept_weights import wanted_snapshots, weight_readers
+from geosd.config import resolve_study, settings
+from geosd.config.planned import edits_since_planned, planned_file_times
+from geosd.config.run_folders import RunFolders, run_folder_digest
+from geosd.config.kept_weights import kept_snapshots, weight_readers
 from geosd.problems.sources import get_data_source
 
-STUDY = resolve(PARAMS, config["study"])
+STUDY = resolve_study(PARAMS, config["study"])
 TRAINED = list(STUDY.trained)
 UNTRAINED = [name for name in STUDY.methods if name not in TRAINED]
 
 FOLDERS = RunFolders(STUDY)
 ROWS = FOLDERS.rows()
-SNAPSHOTS = wanted_snapshots(STUDY)
+SNAPSHOTS = kept_snapshots(STUDY)
 # What the study calls the run in a shared folder; of variants with equal settings the first.
 VARIANTS = {
     Path(folder): row.variant for row in reversed(ROWS) for folder in (row.train, row.evaluate)
@@ -88,12 +88,12 @@ def read_by_jobs():
 
 
 # Of a job's own Snakemake nobody asks what was edited.
-WRITTEN = times(read_by_jobs()) if workflow.is_main_process else {}
+WRITTEN = planned_file_times(read_by_jobs()) if workflow.is_main_process else {}
 
 
 def say_edits():
     """At the end of a run: what was edited since it was planned."""
-    words = edits_in_words(STUDY.name, WRITTEN)
+    words = edits_since_planned(STUDY.name, WRITTEN)
     if words:
         print(words, file=sys.stderr, flush=True)
 

@@ -46,12 +46,12 @@ for name in FAMILY.outputs:
             mem_mb=scale(2000),
             runtime=scale(10),
         params:
-            code=code_of("render_family", modules=specs.output_modules(name)),
+            code=code_of("render_family", modules=specs.output_spec_modules(name)),
             name=name,
             family=FAMILY.name,
             settings=FAMILY.settings(name),
             title=spec.title,
-            caption=specs.caption_words(name, ()),
+            caption=specs.output_spec_caption(name, ()),
             out=subpath(output[0], parent=True),
         message:
             f"{kind.label}: {spec.title}"

@@ -32,12 +32,12 @@ for name, spec in specs.output_specs().items():
             mem_mb=scale(2000),
             runtime=scale(10),
         params:
-            code=code_of("render", modules=specs.output_modules(name)),
+            code=code_of("render", modules=specs.output_spec_modules(name)),
             name=name,
             study=STUDY.name,
             settings=settings_of(name),
             title=spec.title,
-            caption=specs.caption_words(name, STUDY.models),
+            caption=specs.output_spec_caption(name, STUDY.models),
             out=subpath(output[0], parent=True),
         message:
             f"{kind.label}: {spec.title}"

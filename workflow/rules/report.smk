@@ -57,7 +57,7 @@ rule page:
         script=PAGE,
         code=PAGE_CODE,
         caption=lambda wildcards: (
-            specs.caption_words(wildcards.page, STUDY.models)
+            specs.output_spec_caption(wildcards.page, STUDY.models)
             if wildcards.page in specs.output_specs()
             else ""
         ),

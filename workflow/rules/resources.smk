@@ -9,7 +9,7 @@ from functools import cache
 
 from yaml import safe_load  # of the site's file alone
 
-from geosd.config.job_counts import threads_of
+from geosd.config.job_counts import threads_by_job_count
 
 SITE_FILE = Path("profiles/slurm/site.yaml")
 SITE = safe_load(SITE_FILE.read_text())
@@ -68,7 +68,7 @@ def resources_of(rule):
 def share_of_cores(rule):
     """Threads function: a job's share of the cores; one training alone takes all that it may."""
     cores = workflow.resource_settings.cores
-    return lambda wildcards: threads_of(rule, STUDY, wildcards.model, cores)
+    return lambda wildcards: threads_by_job_count(rule, STUDY, wildcards.model, cores)
 
 
 def gpu_model(rule):

@@ -6,7 +6,7 @@ import os
 import sys
 
 from geosd.config import load
-from geosd.config.planned import PLAN, configuration_text, keep
+from geosd.config.planned import PLAN, planned_configuration_text, keep_planned
 from geosd.provenance import code
 
 
@@ -29,7 +29,7 @@ if not Path("workflow/scripts/launch.py").exists():
 if "plan" in config:
     os.environ[PLAN] = str(config["plan"])
 PARAMS = load("params.yaml")  # no configfile: one reader, whose errors name key and line
-CONFIGURATION = configuration_text()
+CONFIGURATION = planned_configuration_text()
 config.setdefault("study", PARAMS.study)
 
 
@@ -69,7 +69,7 @@ if ALLOW_MISSING is None:
 
 def keep_configuration():
     """Before the first job: keep the configuration, and let every job of the run read the copy."""
-    os.environ.setdefault(PLAN, str(keep(CONFIGURATION)))
+    os.environ.setdefault(PLAN, str(keep_planned(CONFIGURATION)))
     handed_on = workflow.config_settings
     given = (
         [handed_on.config_args] if isinstance(handed_on.config_args, str) else handed_on.config_args

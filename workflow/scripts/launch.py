@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from geosd.gpu_leases import VISIBLE, Lease, cards_of_machine, lease_folder, leased
-from geosd.prerequisites.node_report import visible_gpus
+from geosd.prerequisites.node_report import node_visible_gpus
 
 # accelerate's processes are killed 30 s after their SIGTERM; a sharded state may take longer to
 # save. It stays below the notice that profiles/slurm asks SLURM for.
@@ -43,7 +43,7 @@ def check_gpus(requested: int, environment: Mapping[str, str]) -> None:
     Raises:
         SystemExit: Too few are visible; or, in a SLURM job, too many, which others may be using.
     """
-    visible = visible_gpus(environment)
+    visible = node_visible_gpus(environment)
     job = environment.get("SLURM_JOB_ID")
     if visible < requested or (job and requested and visible > requested):
         where = f"SLURM job {job}" if job else "this machine"

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from geosd.files import write_text
-from geosd.reporting.study_page import heading_anchor
+from geosd.reporting.study_page import study_page_anchor
 
 STYLE = Path(__file__).parents[1] / "report/page.css"
 
@@ -88,7 +88,7 @@ def name_headings(tokens: list[Token]) -> list[str]:
     titles = []
     for token, inside in pairwise(tokens):
         if token.type == "heading_open":
-            token.attrSet("id", heading_anchor(inside.content))
+            token.attrSet("id", study_page_anchor(inside.content))
             titles.append(inside.content)
     return titles
 

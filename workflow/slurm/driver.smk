@@ -29,9 +29,9 @@ def check_prerequisites():
     if not jobs:
         if not {"data", "pool"} & {job.rule.name for job in needed}:
             return
-        from geosd.cli.study_inputs import needs_look
+        from geosd.cli.study_inputs import study_inputs_need_check
 
-        if not needs_look(STUDY):
+        if not study_inputs_need_check(STUDY):
             return
         command.append("--only-inputs")
     else:
@@ -95,7 +95,7 @@ def hand_on_planned_jobs():
     """After a dry run: its jobs, for the `geosd plan` that asked for them, or for a new one.
 
     A new one is started where the study asks for GPUs. A job is as
-    geosd.cli.snakemake_runs.PlannedJob has it.
+    geosd.cli.snakemake_runs.SnakemakeJob has it.
     """
     file = os.environ.get("GEOSD_PLANNED_JOBS")
     on_gpus = any(STUDY.resources_of(model).job("train").gpus for model in STUDY.models)

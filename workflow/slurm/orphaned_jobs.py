@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from geosd.local_jobs import describe, end_local_jobs, local_jobs
+from geosd.local_jobs import describe_local_job, end_local_jobs, local_jobs
 
 LOCKS = Path(".snakemake/locks")
 NAME = re.compile(r"geosd-(?P<process>\d+)-(?P<host>[\w-]+)_[0-9a-f-]+")
@@ -199,7 +199,7 @@ def refuse_beside_a_run() -> None:
     """
     folder = Path.cwd()
     at_work = [f"the Snakemake of process {process}" for process in sorted(drivers(folder))]
-    at_work += [describe(process) for process in local_jobs(folder).values()]
+    at_work += [describe_local_job(process) for process in local_jobs(folder).values()]
     at_work += [f"SLURM job {job.number}" for job in queued_or_none(folder)]
     if LOCKS.is_dir() and any(LOCKS.iterdir()):
         at_work.append(f"whoever holds the locks in {LOCKS}")

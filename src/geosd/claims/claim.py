@@ -2,10 +2,10 @@
 
 Claims are written as inequalities:
 
-    accuracy("geosd") > accuracy("pi_0")
-    accuracy("geosd", ID) > accuracy("fwdkl", ID) - 1.7
-    drift_at("geosd", 1.0) < 1.5 * drift_at("geosd", 0.5)
-    near(accuracy("jsd"), accuracy("pi_0"), within=2.5)
+    accuracy_metric("geosd") > accuracy_metric("pi_0")
+    accuracy_metric("geosd", ID) > accuracy_metric("fwdkl", ID) - 1.7
+    drift_metric_at("geosd", 1.0) < 1.5 * drift_metric_at("geosd", 0.5)
+    claim_near(accuracy_metric("jsd"), accuracy_metric("pi_0"), within=2.5)
 
 The quantities are those of `geosd.claims.metrics`, the claims those of `geosd.claims.ledger`.
 """
@@ -20,7 +20,7 @@ from typing import Literal, NoReturn
 import pandas as pd
 
 from geosd.claims.computed_costs import ComputedNumber
-from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
+from geosd.claims.evidence import Evidence, EvidenceRuns, MissingEvidenceError, VariantEvidence
 
 StudyKind = Literal["main", "ablation", "privilege", "ladder", "stepsize", "readings"]
 """Kinds of studies that judge claims; studies of other kinds judge none."""
@@ -30,7 +30,7 @@ Read = Callable[[Evidence, str, str], pd.Series]
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ClaimedQuantity:
     """A number of each run of a variant, which claims compare; arithmetic and <, > are defined.
 
     Attributes:
@@ -44,7 +44,7 @@ class Quantity:
     """
 
     metric: str
-    run: VariantRuns
+    run: VariantEvidence
     read: Read
     benchmark: str | None = None
     details: tuple[tuple[str, object], ...] = ()
@@ -53,23 +53,23 @@ class Quantity:
     factor: float = 1.0
     offset: float = 0.0
 
-    def __rmul__(self, factor: float) -> Quantity:
+    def __rmul__(self, factor: float) -> ClaimedQuantity:
         """A multiple."""
         return replace(self, factor=factor * self.factor, offset=factor * self.offset)
 
-    def __add__(self, offset: float) -> Quantity:
+    def __add__(self, offset: float) -> ClaimedQuantity:
         """So much more."""
         return replace(self, offset=self.offset + offset)
 
-    def __sub__(self, offset: float) -> Quantity:
+    def __sub__(self, offset: float) -> ClaimedQuantity:
         """So much less."""
         return self + -offset
 
-    def __gt__(self, other: Quantity | float) -> Comparison:
+    def __gt__(self, other: ClaimedQuantity | float) -> Comparison:
         """The claim that this is greater."""
         return Comparison.between(self, other, "greater")
 
-    def __lt__(self, other: Quantity | float) -> Comparison:
+    def __lt__(self, other: ClaimedQuantity | float) -> Comparison:
         """The claim that this is less."""
         return Comparison.between(self, other, "less")
 
@@ -77,12 +77,12 @@ class Quantity:
         """The quantity's values on a model (or that of its runs), without factor and offset.
 
         Raises:
-            MissingDataError: The study has none.
+            MissingEvidenceError: The study has none.
         """
         values = self.read(evidence, self.run.model or model, self.run.name).dropna()
         if values.empty:
             benchmark = f" on {self.benchmark}" if self.benchmark else ""
-            raise MissingDataError(f"{self.metric}{benchmark} of {self.run.name}")
+            raise MissingEvidenceError(f"{self.metric}{benchmark} of {self.run.name}")
         return values
 
     def describe(self, metric: bool, benchmark: bool) -> str:
@@ -96,7 +96,7 @@ class Quantity:
         return f"{self.run.variant} ({', '.join(words)})" if words else self.run.variant
 
 
-def near(a: Quantity, b: Quantity | float, *, within: float) -> Comparison:
+def claim_near(a: ClaimedQuantity, b: ClaimedQuantity | float, *, within: float) -> Comparison:
     """The comparison |a - b| < within of a claim, whose margin must be above 0."""
     if within <= 0:
         raise ValueError(
@@ -112,15 +112,17 @@ class Comparison:
     b is None where a is compared with the margin alone; "within" means |a - b| < margin.
     """
 
-    a: Quantity
-    b: Quantity | None
+    a: ClaimedQuantity
+    b: ClaimedQuantity | None
     direction: Direction
     margin: float = 0.0
 
     @classmethod
-    def between(cls, a: Quantity, b: Quantity | float, direction: Direction) -> Comparison:
+    def between(
+        cls, a: ClaimedQuantity, b: ClaimedQuantity | float, direction: Direction
+    ) -> Comparison:
         """Make the comparison of two quantities, or of one with a number."""
-        if isinstance(b, Quantity):
+        if isinstance(b, ClaimedQuantity):
             margin = b.offset
             b = replace(b, offset=0.0)
         else:
@@ -147,11 +149,11 @@ class Comparison:
         return -math.inf, self.margin
 
     @property
-    def sides(self) -> tuple[Quantity, ...]:
+    def sides(self) -> tuple[ClaimedQuantity, ...]:
         """The quantities that the comparison is between: a, and b where there is one."""
         return (self.a,) if self.b is None else (self.a, self.b)
 
-    def terms(self) -> Iterator[tuple[float, Quantity]]:
+    def terms(self) -> Iterator[tuple[float, ClaimedQuantity]]:
         """The comparison's terms: coefficients and quantities of a, b, and the baseline of each."""
         signed = [(1.0, self.a), *((-side.factor, side) for side in self.sides[1:])]
         yield from signed
@@ -159,7 +161,7 @@ class Comparison:
         if baseline is None:
             return
         for sign, side in signed:
-            yield -sign, replace(side, run=VariantRuns(baseline, baseline, side.run.model))
+            yield -sign, replace(side, run=VariantEvidence(baseline, baseline, side.run.model))
 
     def variants(self) -> dict[str, None]:
         """The variants that it is about, outside of sweeps."""
@@ -207,7 +209,7 @@ class Claim:
     place: str
     quote: str
     study_kind: StudyKind
-    holds: Sequence[Comparison] | Callable[[StudyRuns], Sequence[Comparison]] = ()
+    holds: Sequence[Comparison] | Callable[[EvidenceRuns], Sequence[Comparison]] = ()
     computed: Sequence[ComputedNumber] = ()
     unmeasured: str = ""
     primary: bool = False
@@ -221,15 +223,15 @@ class Claim:
                 " unmeasured.\nHint: see docs/claims.md."
             )
 
-    def comparisons(self, study: StudyRuns) -> list[Comparison]:
+    def comparisons(self, study: EvidenceRuns) -> list[Comparison]:
         """The comparisons that must hold in a study for the study to agree with the claim.
 
         Raises:
-            MissingDataError: The study did not run what the claim is about.
+            MissingEvidenceError: The study did not run what the claim is about.
         """
         comparisons = self.holds(study) if callable(self.holds) else self.holds
         if self.holds and not comparisons:
-            raise MissingDataError("a sweep of more values")
+            raise MissingEvidenceError("a sweep of more values")
         return list(comparisons)
 
     def why_by_construction(self, model: str) -> str:

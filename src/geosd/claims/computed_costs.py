@@ -9,8 +9,13 @@ import math
 from dataclasses import dataclass
 
 from geosd.claims.published import published
-from geosd.costs.memory_and_disk import GB, kept_of_state, logits_bytes, training_memory
-from geosd.costs.update_operations import UpdateSize, kfac_units, units_by_rule
+from geosd.costs.memory_and_disk import (
+    GB,
+    logits_in_memory,
+    memory_of_logits,
+    total_training_memory,
+)
+from geosd.costs.update_operations import UpdateOperationsSize, kfac_units, units_by_rule
 from geosd.models.architectures import architecture
 
 MODEL = "qwen3-8b"
@@ -60,7 +65,7 @@ class ComputedNumber:
 
 
 def computed_costs(
-    update: UpdateSize, top_k: int | None, blocks: int, subsample: float
+    update: UpdateOperationsSize, top_k: int | None, blocks: int, subsample: float
 ) -> dict[str, float]:
     """Compute every number that the claims on costs are judged by.
 
@@ -71,7 +76,7 @@ def computed_costs(
     """
     numbers: dict[str, float] = {}
     for name, row in published()["kfac_memory"]["rows"].items():
-        state = training_memory(architecture(name), row["blocks"], row["storage"])
+        state = total_training_memory(architecture(name), row["blocks"], row["storage"])
         numbers |= {
             f"unblocked covariances of {name}": state.full / GB,
             f"K-FAC state of {name}": state.kfac / GB,
@@ -87,10 +92,10 @@ def computed_costs(
                 f"K-FAC share of {name}": 100 * state.kfac / state.base,
             }
     kfac = kfac_units(architecture(MODEL), update, blocks, subsample).total
-    union = kept_of_state(architecture(MODEL), top_k, models=3)
+    union = logits_in_memory(architecture(MODEL), top_k, models=3)
     opsd, geosd = units_by_rule(update), units_by_rule(update, kfac)
     return numbers | {
         f"K-FAC operations of {MODEL}": kfac,
         f"operations ratio of {MODEL}": geosd.total / opsd.total,
-        f"logits of an update of {MODEL}": logits_bytes(update, union) / GB,
+        f"logits of an update of {MODEL}": memory_of_logits(update, union) / GB,
     }

@@ -13,21 +13,26 @@ import numpy as np
 import pandas as pd
 
 from geosd.claims import published
-from geosd.claims.claim import Comparison, Quantity
-from geosd.claims.evidence import ONE_RATE, Evidence, MissingDataError
+from geosd.claims.claim import ClaimedQuantity, Comparison
+from geosd.claims.evidence import ONE_RATE, Evidence, MissingEvidenceError
 from geosd.scores.score_table import OOD_AVERAGE
-from geosd.scores.statistics import ContrastResult, Group, base_model_values, contrast
+from geosd.scores.statistics import (
+    ContrastStatistics,
+    GroupStatistics,
+    base_model_statistics,
+    contrast_test,
+)
 
 Level = Callable[[float], float]
 """The level at which a test is made, of the whole level that it may have."""
 
 
-def whole(alpha: float) -> float:
+def whole_estimate_level(alpha: float) -> float:
     """The whole level: that of a study which is judged once."""
     return alpha
 
 
-Terms = Sequence[tuple[float, Quantity, pd.Series]]
+Terms = Sequence[tuple[float, ClaimedQuantity, pd.Series]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Estimate:
     """
 
     comparison: Comparison
-    groups: Sequence[Group]
+    groups: Sequence[GroupStatistics]
     candidates: int
     n_a: int
     n_b: int
@@ -58,20 +63,20 @@ class Estimate:
         """Independent values: runs, problems, pretraining replicates, or base models."""
         return min(group.n for group in self.groups)
 
-    def within(self, alpha: float, level: Level = whole) -> ContrastResult:
+    def within(self, alpha: float, level: Level = whole_estimate_level) -> ContrastStatistics:
         """The value with its interval at confidence 1 - alpha, whichever candidate was chosen.
 
         `level` is what a stage of several may spend of that. Its ends are NaN with one unit or no
         spread.
         """
-        return contrast(self.groups, confidence=1 - level(alpha / self.candidates))
+        return contrast_test(self.groups, confidence=1 - level(alpha / self.candidates))
 
 
 def estimate(comparison: Comparison, evidence: Evidence, models: Sequence[str]) -> Estimate:
     """Estimate a comparison on a model, or on several together: the mean over their base models.
 
     Raises:
-        MissingDataError: The study lacks a quantity.
+        MissingEvidenceError: The study lacks a quantity.
     """
     comparison, candidates = _with_the_strongest(comparison, evidence, models)
     terms = {model: _terms(comparison, evidence, model) for model in models}
@@ -99,11 +104,11 @@ def _terms(comparison: Comparison, evidence: Evidence, model: str) -> Terms:
     return [(sign, term, term.values(evidence, model)) for sign, term in comparison.terms()]
 
 
-def _group(sample: Sequence[tuple[pd.Series, pd.Series]]) -> Group:
+def _group(sample: Sequence[tuple[pd.Series, pd.Series]]) -> GroupStatistics:
     """The group of a sample's base models."""
-    values = base_model_values(sample)
+    values = base_model_statistics(sample)
     # What is left of equal numbers, once one is taken from the other, is no spread.
-    return Group.of(values.where(values.abs() >= 1e-12, 0.0))
+    return GroupStatistics.of(values.where(values.abs() >= 1e-12, 0.0))
 
 
 def _with_the_strongest(
@@ -121,7 +126,7 @@ def _with_the_strongest(
     strengths = {variant: strength(variant) for variant in b.run.among}
     missing = [variant for variant, mean in strengths.items() if math.isnan(mean)]
     if missing:
-        raise MissingDataError(", ".join(missing))
+        raise MissingEvidenceError(", ".join(missing))
     best = max(strengths, key=strengths.__getitem__)
     named = replace(b, run=replace(b.run, variant=best, name=best, parameter=None))
     return replace(comparison, b=named), len(b.run.among)
@@ -136,7 +141,7 @@ def _paired_sums(terms: Terms, evidence: Evidence, model: str) -> list[tuple[pd.
     for (of, paired_by), parts in paired.items():
         total = pd.concat(parts, axis=1, join="inner").sum(axis=1)
         if total.empty:
-            raise MissingDataError("seeds that both quantities have")
+            raise MissingEvidenceError("seeds that both quantities have")
         replicates = pd.Series(0, total.index)  # the states are those of one replicate
         if paired_by == "seed":
             replicates = evidence.replicates(of).reindex(total.index)
@@ -149,7 +154,7 @@ def _published_effect(comparison: Comparison, models: Sequence[str]) -> float:
 
     The strongest of several methods is the paper's own, which need not be that of the study.
     """
-    families = list(map(published.paper_family, models))
+    families = list(map(published.published_family, models))
     total = 0.0
     for sign, term in comparison.terms():
         run = term.run

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.scores.score_table import ood_benchmarks, replicates_by_seed, scores_by_seed
-from geosd.scores.step_log_tables import final_drift
-from geosd.scores.tidy import COLUMNS, select_rows
+from geosd.scores.score_table import score_table_replicates, scored_ood_benchmarks, scores_by_seed
+from geosd.scores.step_log_tables import step_log_final_drift
+from geosd.scores.tidy import COLUMNS, select_tidy_rows
 
 Point = Mapping[str, Any]
 Points = Mapping[str, Sequence[Point]]
@@ -18,7 +18,7 @@ ONE_RATE = "one_rate"
 """Parameter of runs at a learning rate that several variants share, as in the paper's protocol."""
 
 
-class MissingDataError(Exception):
+class MissingEvidenceError(Exception):
     """Raised where the study has no data for a claim; the message says what is needed."""
 
 
@@ -56,18 +56,20 @@ class Evidence:
     def scored(self) -> Callable[[str], frozenset[str]]:
         """Model -> the names of its runs that have scores."""
         return cache(
-            lambda model: frozenset(select_rows(self.scores, model=model)["variant"].unique())
+            lambda model: frozenset(select_tidy_rows(self.scores, model=model)["variant"].unique())
         )
 
     @cached_property
     def drift_of(self) -> Callable[[str, str], pd.Series]:
         """Model, run -> d_FR from pi_0 at the end of training by seed."""
-        return cache(partial(final_drift, self.drift))
+        return cache(partial(step_log_final_drift, self.drift))
 
     @cached_property
     def replicates(self) -> Callable[[str], pd.Series]:
         """Model -> the pretraining replicate that each seed starts from."""
-        return cache(lambda model: replicates_by_seed(select_rows(self.scores, model=model)))
+        return cache(
+            lambda model: score_table_replicates(select_tidy_rows(self.scores, model=model))
+        )
 
     @cached_property
     def scores_of(self) -> Callable[[str, str, str, str], pd.Series]:
@@ -79,7 +81,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class VariantRuns:
+class VariantEvidence:
     """The runs of a variant that a claim is about, at one place of a sweep or outside of any.
 
     Attributes:
@@ -99,7 +101,7 @@ class VariantRuns:
 
 
 @dataclass(frozen=True)
-class StudyRuns:
+class EvidenceRuns:
     """The sweeps and benchmarks that a study ran on the judged model, for claims to pick runs of.
 
     A sweep is the list of a variant's runs by ascending value of one parameter, two or more: `[0]`
@@ -112,38 +114,38 @@ class StudyRuns:
     @property
     def ood_benchmarks(self) -> list[str]:
         """OOD benchmarks of the judged model, without their average."""
-        names = ood_benchmarks(self.evidence.scores, self.model)
+        names = scored_ood_benchmarks(self.evidence.scores, self.model)
         if not names:
-            raise MissingDataError("OOD benchmarks")
+            raise MissingEvidenceError("OOD benchmarks")
         return names
 
-    def privilege(self, variant: str) -> list[VariantRuns]:
+    def privilege(self, variant: str) -> list[VariantEvidence]:
         """A variant's runs by the share of the solution revealed."""
         return _sweep(variant, "privilege", self._points(self.evidence.privilege, variant))
 
-    def learning_rates(self, variant: str) -> list[VariantRuns]:
+    def learning_rates(self, variant: str) -> list[VariantEvidence]:
         """A variant's runs of full length by learning rate."""
         points = self._points(self.evidence.rates_and_steps, variant)
         full = max((point["steps"] for point in points), default=0)
         return _sweep(variant, "learning_rate", [p for p in points if p["steps"] == full])
 
-    def stops(self, variant: str) -> list[VariantRuns]:
+    def stops(self, variant: str) -> list[VariantEvidence]:
         """A variant's runs at its own rate by the step at which they end."""
         rate = self.stopped_rate(variant)
         points = self._points(self.evidence.rates_and_steps, variant)
         return _sweep(variant, "steps", [p for p in points if p["learning_rate"] == rate])
 
-    def sizes(self, variant: str) -> list[VariantRuns]:
+    def sizes(self, variant: str) -> list[VariantEvidence]:
         """A variant's runs on models from small to large."""
         if len(self.evidence.sizes) < 2:
-            raise MissingDataError(f"models of several sizes for {variant}")
-        return [VariantRuns(variant, variant, model) for model in self.evidence.sizes]
+            raise MissingEvidenceError(f"models of several sizes for {variant}")
+        return [VariantEvidence(variant, variant, model) for model in self.evidence.sizes]
 
-    def own_rate(self, variant: str) -> VariantRuns:
+    def own_rate(self, variant: str) -> VariantEvidence:
         """The full run at the rate at which runs were stopped early."""
-        return value_of_sweep(self.learning_rates(variant), self.stopped_rate(variant))
+        return sweep_evidence(self.learning_rates(variant), self.stopped_rate(variant))
 
-    def at_one_rate(self, *variants: str) -> list[list[VariantRuns]]:
+    def at_one_rate(self, *variants: str) -> list[list[VariantEvidence]]:
         """Runs of full length of several variants at each learning rate that all of them have."""
         runs: list[dict[float, str]] = []
         for variant in variants:
@@ -159,12 +161,12 @@ class StudyRuns:
             runs.append(of_rate)
         shared = sorted(set.intersection(*(set(of_rate) for of_rate in runs)))
         if not shared:
-            raise MissingDataError(f"{' and '.join(variants)} at one learning rate")
+            raise MissingEvidenceError(f"{' and '.join(variants)} at one learning rate")
         at_rates = []
         for rate in shared:
             at_rate = []
             for variant, of_rate in zip(variants, runs, strict=True):
-                at_rate.append(VariantRuns(variant, of_rate[rate], None, ONE_RATE, rate))
+                at_rate.append(VariantEvidence(variant, of_rate[rate], None, ONE_RATE, rate))
             at_rates.append(at_rate)
         return at_rates
 
@@ -183,20 +185,20 @@ class StudyRuns:
         return [p for p in points if p["variant"] == variant and p["run"] in scored]
 
 
-def value_of_sweep(sweep: Sequence[VariantRuns], value: float | None) -> VariantRuns:
+def sweep_evidence(sweep: Sequence[VariantEvidence], value: float | None) -> VariantEvidence:
     """Pick the run of a sweep at a value, for a claim; .3 need not be written to the last bit."""
     for run in sweep:
         if value is not None and math.isclose(run.value, value, rel_tol=1e-9):
             return run
     where = "own" if value is None else value
-    raise MissingDataError(f"{sweep[0].variant} at {sweep[0].parameter} {where}")
+    raise MissingEvidenceError(f"{sweep[0].variant} at {sweep[0].parameter} {where}")
 
 
-def _sweep(variant: str, parameter: str, points: Sequence[Point]) -> list[VariantRuns]:
+def _sweep(variant: str, parameter: str, points: Sequence[Point]) -> list[VariantEvidence]:
     names = {point[parameter]: point["run"] for point in points}
     if len(names) < 2:
-        raise MissingDataError(f"a sweep of {parameter} for {variant}")
+        raise MissingEvidenceError(f"a sweep of {parameter} for {variant}")
     return [
-        VariantRuns(variant, names[value], parameter=parameter, value=value)
+        VariantEvidence(variant, names[value], parameter=parameter, value=value)
         for value in sorted(names)
     ]

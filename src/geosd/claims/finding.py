@@ -104,6 +104,6 @@ class Finding:
         return "yes" if inside or (self.claim.computed and self.word == "agrees") else "no"
 
 
-def without_words(findings: Sequence[Finding]) -> list[Finding]:
+def findings_without_words(findings: Sequence[Finding]) -> list[Finding]:
     """The same findings as estimates: no word on a claim but where it is arithmetic."""
     return [replace(finding, judged=bool(finding.claim.computed)) for finding in findings]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from geosd.claims.claim import Claim
-from geosd.claims.estimate import Estimate, Level, estimate, whole
-from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns
+from geosd.claims.estimate import Estimate, Level, estimate, whole_estimate_level
+from geosd.claims.evidence import Evidence, EvidenceRuns, MissingEvidenceError
 from geosd.claims.finding import ALL_MODELS, COSTS, NO_STUDY, WORDS, Finding
 
 ALPHA = 0.05
@@ -28,7 +28,7 @@ class JudgedClaim:
     model: str
     estimates: Sequence[Estimate]
     note: str = ""
-    level: Level = whole
+    level: Level = whole_estimate_level
 
     def finding(self, alpha: float = ALPHA) -> Finding:
         """The finding whose intervals, of all comparisons together, have confidence 1 - alpha.
@@ -71,7 +71,7 @@ def judge_claims(
     claims: Sequence[Claim],
     evidence: Evidence,
     models: Sequence[str] | None = None,
-    level: Level = whole,
+    level: Level = whole_estimate_level,
     families: int | None = None,
 ) -> list[Finding]:
     """Judge claims on a study: a finding for each claim and model, claims in their order.
@@ -140,10 +140,12 @@ def _measure(
     """The estimates of a claim, or the finding where it needs none or is not exercised."""
     try:
         if claim.unmeasured:
-            raise MissingDataError(claim.unmeasured)
+            raise MissingEvidenceError(claim.unmeasured)
         if claim.computed:
             return _judge_costs(claim, evidence)
-        comparisons, *others = (claim.comparisons(StudyRuns(evidence, model)) for model in models)
+        comparisons, *others = (
+            claim.comparisons(EvidenceRuns(evidence, model)) for model in models
+        )
         # Missing methods are named all at once.
         runs: dict[str, None] = {}  # a set in order
         for comparison in comparisons:
@@ -151,13 +153,13 @@ def _measure(
         scored = set.intersection(*(set(evidence.scored(model)) for model in models))
         missing = [name for name in runs if name not in scored]
         if missing:
-            raise MissingDataError(", ".join(missing))
+            raise MissingEvidenceError(", ".join(missing))
         if any(list(map(str, other)) != list(map(str, comparisons)) for other in others):
-            raise MissingDataError("the same runs and benchmarks on all models")
+            raise MissingEvidenceError("the same runs and benchmarks on all models")
         estimates = [estimate(comparison, evidence, models) for comparison in comparisons]
         note = _hardly_moved(estimates, evidence, models)
         return JudgedClaim(claim, name, estimates, note, level)
-    except MissingDataError as error:
+    except MissingEvidenceError as error:
         return Finding(claim, name, note=f"needs {error}")
 
 
@@ -175,7 +177,7 @@ def _hardly_moved(estimates: Sequence[Estimate], evidence: Evidence, models: Seq
 
 def _judge_costs(claim: Claim, evidence: Evidence) -> Finding:
     if not evidence.costs:
-        raise MissingDataError("a table of costs among what the study shows")
+        raise MissingEvidenceError("a table of costs among what the study shows")
     worst = max(claim.computed, key=lambda number: number.excess(evidence.costs[number.quantity]))
     computed = evidence.costs[worst.quantity]
     start, end = worst.claimed

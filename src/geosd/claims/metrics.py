@@ -14,14 +14,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from geosd.claims.claim import Quantity, Read
-from geosd.claims.evidence import Evidence, MissingDataError, StudyRuns, VariantRuns
+from geosd.claims.claim import ClaimedQuantity, Read
+from geosd.claims.evidence import Evidence, EvidenceRuns, MissingEvidenceError, VariantEvidence
 from geosd.mismatch_region import in_mismatch_region
-from geosd.scores.consensus import is_strong
-from geosd.scores.score_table import ID, ood_benchmarks, scores_by_seed
+from geosd.scores.consensus import is_strong_consensus
+from geosd.scores.score_table import ID, scored_ood_benchmarks, scores_by_seed
 from geosd.scores.score_table import OOD_AVERAGE as OOD
 from geosd.scores.step_log_tables import TEACHER_MASS
-from geosd.scores.tidy import select_rows, values_by_seed
+from geosd.scores.tidy import select_tidy_rows, tidy_values_by_seed
 
 __all__ = ["ID", "OOD"]
 
@@ -40,7 +40,7 @@ STEP_TOLERANCE = 0.05
 FEWEST = 20
 """Problems with a state in a range of overlap, below which its mean is not read."""
 
-Runs = str | VariantRuns
+Runs = str | VariantEvidence
 Ranks = Literal["first", "others"]
 
 
@@ -52,65 +52,67 @@ def unit_of_metric(metric: str) -> str:
 
 def _quantity(
     metric: str, runs: Runs, read: Read, benchmark: str | None = None, **details: object
-) -> Quantity:
-    run = VariantRuns(runs, runs) if isinstance(runs, str) else runs
-    return Quantity(metric, run, read, benchmark, tuple(details.items()))
+) -> ClaimedQuantity:
+    run = VariantEvidence(runs, runs) if isinstance(runs, str) else runs
+    return ClaimedQuantity(metric, run, read, benchmark, tuple(details.items()))
 
 
 # ---- Scores --------------------------------------------------------------------------------------
-def accuracy(run: Runs, benchmark: str = OOD) -> Quantity:
+def accuracy_metric(run: Runs, benchmark: str = OOD) -> ClaimedQuantity:
     """The metric avg@k on `ID`, `OOD` (the average), an OOD benchmark or a half of them."""
     return _score("avg@k", run, benchmark)
 
 
-def strongest(variants: Sequence[str]) -> Quantity:
+def strongest_metric(variants: Sequence[str]) -> ClaimedQuantity:
     """OOD accuracy of the variant among some whose mean OOD average is the highest."""
-    return accuracy(VariantRuns("strongest", "strongest", parameter="of", among=tuple(variants)))
+    return accuracy_metric(
+        VariantEvidence("strongest", "strongest", parameter="of", among=tuple(variants))
+    )
 
 
-def gain(run: Runs, benchmark: str = OOD) -> Quantity:
+def gain_metric(run: Runs, benchmark: str = OOD) -> ClaimedQuantity:
     """Accuracy minus that of pi_0."""
-    return replace(accuracy(run, benchmark), baseline="pi_0")
+    return replace(accuracy_metric(run, benchmark), baseline="pi_0")
 
 
-def pass_at_k(run: Runs, k: int | None = None) -> Quantity:
+def pass_at_k_metric(run: Runs, k: int | None = None) -> ClaimedQuantity:
     """OOD pass@k, by default for the largest k of the score table."""
     if k is None:
         return _score("pass@k", run)
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        return values_by_seed(select_rows(_consensus(evidence, model, run), x=k))
+        return tidy_values_by_seed(select_tidy_rows(_consensus(evidence, model, run), x=k))
 
     return _quantity("pass@k", run, read, OOD, k=k)
 
 
-def false_consensus(run: Runs) -> Quantity:
+def false_consensus_metric(run: Runs) -> ClaimedQuantity:
     """Share of OOD problems whose samples agree strongly on a wrong answer."""
     return _score("false_consensus", run)
 
 
-def frontier_gap(variant: str) -> Quantity:
+def frontier_gap_metric(variant: str) -> ClaimedQuantity:
     """OOD average of early stops minus that of full runs at equal ID accuracy."""
 
     def read(evidence: Evidence, model: str, variant: str) -> pd.Series:
-        study = StudyRuns(evidence, model)
+        study = EvidenceRuns(evidence, model)
         try:
             rates = study.learning_rates(variant)
             stops = study.stops(variant)
-        except MissingDataError:
+        except MissingEvidenceError:
             rates = []
         if len(rates) < LEAST_RATES:
-            raise MissingDataError(f"sweeps of learning rate and steps of {variant}")
+            raise MissingEvidenceError(f"sweeps of learning rate and steps of {variant}")
         stopped_rate = study.stopped_rate(variant) or np.inf
         frontier = ["pi_0", *(run.name for run in rates if run.value <= stopped_rate)]
         stopped = [run.name for run in stops[:-1]]
-        return early_stop_gaps(evidence.scores, model, frontier, stopped)
+        return early_stop_gap_metrics(evidence.scores, model, frontier, stopped)
 
-    swept = VariantRuns(variant, variant, parameter="sweep", value="rates and stops")
+    swept = VariantEvidence(variant, variant, parameter="sweep", value="rates and stops")
     return _quantity("frontier_gap", swept, read)
 
 
-def early_stop_gaps(
+def early_stop_gap_metrics(
     scores: pd.DataFrame, model: str, frontier: Sequence[str], stopped: Sequence[str]
 ) -> pd.Series:
     """OOD accuracy of early stops minus that of the learning-rate frontier at equal ID accuracy.
@@ -145,7 +147,7 @@ def _id_and_ood(scores: pd.DataFrame, model: str, runs: Sequence[str]) -> pd.Dat
     return pd.concat(tables)
 
 
-def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
+def _score(metric: str, run: Runs, benchmark: str = OOD) -> ClaimedQuantity:
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         names = [benchmark]
         if benchmark in (HARD_HALF, EASY_HALF):
@@ -158,35 +160,35 @@ def _score(metric: str, run: Runs, benchmark: str = OOD) -> Quantity:
 
 def _half(evidence: Evidence, model: str, which: str) -> list[str]:
     """Half of the OOD benchmarks by pi_0's accuracy; the middle one of an odd number in none."""
-    names = ood_benchmarks(evidence.scores, model)
+    names = scored_ood_benchmarks(evidence.scores, model)
     means = {name: evidence.scores_of(model, "pi_0", name, "avg@k").mean() for name in names}
     if len(names) < 2 or any(np.isnan(mean) for mean in means.values()):
-        raise MissingDataError("pi_0 on two OOD benchmarks or more")
+        raise MissingEvidenceError("pi_0 on two OOD benchmarks or more")
     hardest_first = sorted(names, key=means.__getitem__)
     half = len(names) // 2
     return hardest_first[:half] if which == HARD_HALF else hardest_first[-half:]
 
 
 # ---- Agreement of samples ------------------------------------------------------------------------
-def late_gain(run: Runs) -> Quantity:
+def late_gain_metric(run: Runs) -> ClaimedQuantity:
     """OOD pass@n - pass@(n/4) of n samples."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run)
         samples = 0 if table.empty else int(table["x"].max())
-        late = values_by_seed(select_rows(table, x=samples))
-        early = values_by_seed(select_rows(table, x=samples // 4))
+        late = tidy_values_by_seed(select_tidy_rows(table, x=samples))
+        early = tidy_values_by_seed(select_tidy_rows(table, x=samples // 4))
         return late - early
 
     return _quantity("late_gain", run, read)
 
 
-def overconfidence(run: Runs) -> Quantity:
+def overconfidence_metric(run: Runs) -> ClaimedQuantity:
     """C(x) minus majority accuracy over OOD problems with C(x) >= tau."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
         table = _consensus(evidence, model, run, "majority_accuracy")
-        table = table[is_strong(table["x"])]
+        table = table[is_strong_consensus(table["x"])]
         excess = (100 * table["x"] - table["value"]) * table["problems"]
         return excess.groupby(table["seed"]).sum() / table.groupby("seed")["problems"].sum()
 
@@ -194,20 +196,20 @@ def overconfidence(run: Runs) -> Quantity:
 
 
 def _consensus(evidence: Evidence, model: str, run: str, rows: str = "pass@k") -> pd.DataFrame:
-    return select_rows(evidence.consensus, model=model, variant=run, quantity=rows)
+    return select_tidy_rows(evidence.consensus, model=model, variant=run, quantity=rows)
 
 
 # ---- Over training -------------------------------------------------------------------------------
-def drift(run: Runs) -> Quantity:
+def drift_metric(run: Runs) -> ClaimedQuantity:
     """Fisher-Rao distance d_FR from pi_0 at the end of training, in radians."""
     return _quantity("drift/pi_0", run, lambda evidence, *of: evidence.drift_of(*of))
 
 
-def drift_at(run: Runs, share: float) -> Quantity:
+def drift_metric_at(run: Runs, share: float) -> ClaimedQuantity:
     """Fisher-Rao distance d_FR from pi_0 at a share of the run, in radians."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        table = select_rows(evidence.drift_over_steps, model=model, variant=run)
+        table = select_tidy_rows(evidence.drift_over_steps, model=model, variant=run)
         means = {}
         for seed, rows in table.sort_values("step").groupby("seed"):
             until = share * rows["step"].max()
@@ -221,23 +223,23 @@ def drift_at(run: Runs, share: float) -> Quantity:
     return _quantity("drift_path", run, read, at=share)
 
 
-def teacher_support(run: Runs) -> Quantity:
+def teacher_support_metric(run: Runs) -> ClaimedQuantity:
     """The teacher's mass on the union of top-K supports after training, a mean over states."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
-        rows = select_rows(evidence.drift, model=model, variant=run, quantity=TEACHER_MASS[0])
-        return 100 * values_by_seed(rows)
+        rows = select_tidy_rows(evidence.drift, model=model, variant=run, quantity=TEACHER_MASS[0])
+        return 100 * tidy_values_by_seed(rows)
 
     return _quantity("teacher_support", run, read)
 
 
-def teacher_mass(run: Runs, share: float, ranks: Ranks) -> Quantity:
+def teacher_mass_metric(run: Runs, share: float, ranks: Ranks) -> ClaimedQuantity:
     """Mass on the teacher's rank 1, or ranks 2 and up, at a share of the run."""
     read = partial(_mass, share=share, ranks=ranks)
     return _quantity("mass", run, read, at=share, ranks=ranks)
 
 
-def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
+def teacher_mass_gain_metric(run: Runs, share: float, ranks: Ranks) -> ClaimedQuantity:
     """Mass on the teacher's ranks at a share of the run, minus pi_0's."""
 
     def read(evidence: Evidence, model: str, run: str) -> pd.Series:
@@ -249,7 +251,7 @@ def teacher_mass_gain(run: Runs, share: float, ranks: Ranks) -> Quantity:
 
 
 def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) -> pd.Series:
-    table = select_rows(evidence.alignment, model=model, variant=run, ranking="pi_0")
+    table = select_tidy_rows(evidence.alignment, model=model, variant=run, ranking="pi_0")
     is_first = table["rank"] == 1
     table = table[is_first if ranks == "first" else ~is_first]
     if table.empty:
@@ -258,13 +260,13 @@ def _mass(evidence: Evidence, model: str, run: str, share: float, ranks: Ranks) 
     wanted = share * last
     step = min(table["step"].unique(), key=lambda step: abs(step - wanted))
     if abs(step - wanted) > STEP_TOLERANCE * last:
-        raise MissingDataError(f"a checkpoint of {run} at {share:g} of its steps")
+        raise MissingEvidenceError(f"a checkpoint of {run} at {share:g} of its steps")
     at_step = table[table["step"] == step]
     return 100 * at_step.groupby("seed")["mass"].sum()
 
 
 # ---- The states that pi_0 visits -----------------------------------------------------------------
-def mismatch() -> Quantity:
+def mismatch_metric() -> ClaimedQuantity:
     """Share of states in the mismatch region."""
 
     def read(evidence: Evidence, model: str, _: str) -> pd.Series:
@@ -275,10 +277,10 @@ def mismatch() -> Quantity:
     return replace(_quantity("mismatch", "pi_0", read), paired_by="problem")
 
 
-def gradient_norm_of_states(
+def gradient_norm_metric(
     divergence: Literal["fwdkl", "revkl", "hellinger"],
     overlap: Literal["lowest", "low", "below half"],
-) -> Quantity:
+) -> ClaimedQuantity:
     """Mean norm of a divergence's gradient over states of a range in `OVERLAPS`."""
     metric = f"gradient_{divergence}"
 
@@ -293,9 +295,9 @@ def gradient_norm_of_states(
 
 
 def _states(evidence: Evidence, model: str) -> pd.DataFrame:
-    table = select_rows(evidence.states, model=model)
+    table = select_tidy_rows(evidence.states, model=model)
     if table.empty:
-        raise MissingDataError(f"states of {model}")
+        raise MissingEvidenceError(f"states of {model}")
     return table
 
 
@@ -310,7 +312,7 @@ def _mean_over_states(problem: pd.Series, y: pd.Series, where: str = "") -> pd.S
     sums = y.groupby(problem).sum()
     counts = y.groupby(problem).count()
     if (counts > 0).sum() < FEWEST:
-        raise MissingDataError(f"{FEWEST} problems with states{where}")
+        raise MissingEvidenceError(f"{FEWEST} problems with states{where}")
     ratio = sums.sum() / counts.sum()
     deviations = sums - ratio * counts
     return ratio + deviations * len(counts) / counts.sum()

@@ -13,7 +13,7 @@ BASELINES = ("sft", "grpo", "fwdkl", "revkl", "jsd", "skewkl", "tropd", "tip")
 
 
 @dataclass(frozen=True)
-class PublishedNumber:
+class _PublishedNumber:
     """One number of the paper's tables as printed, over n runs, with the table's LaTeX label.
 
     sd and n are None where the paper does not say them.
@@ -32,14 +32,14 @@ def published() -> Mapping[str, Any]:
     return yaml.safe_load(text)
 
 
-def paper_family(model: str) -> str | None:
+def published_family(model: str) -> str | None:
     """The model family of the paper that a study's model stands for, or None."""
     return published()["stands_for"].get(model)
 
 
 def published_number(
     family: str | None, variant: str, benchmark: str, metric: str = "avg@k"
-) -> PublishedNumber | None:
+) -> _PublishedNumber | None:
     """Look up a result of one of the paper's families; None where the paper does not have it.
 
     The metric is "avg@k" or "pass@k", k = 16, or "drift/pi_0" or "mismatch" (then the benchmark
@@ -55,17 +55,17 @@ def published_number(
         for name in ("main_id_ood", "ood_per_bench"):
             if (both := cell(name, benchmark)) is not None:
                 table = published()[name]
-                return PublishedNumber(both[0], both[1], table["n"], table["label"])
+                return _PublishedNumber(both[0], both[1], table["n"], table["label"])
     elif metric == "pass@k" and benchmark == "ood_avg":
         column = "ood_pass16"
     elif metric == "drift/pi_0":
         column = "d_fr"
     elif metric == "mismatch" and family == "Qwen3-8B":  # that of its analyses
         share = next(e for e in published()["text"] if e["key"] == "mismatch_share_percent")
-        return PublishedNumber(share["value"], None, None, share["place"])
+        return _PublishedNumber(share["value"], None, None, share["place"])
     else:
         return None
     value = cell("ablation", column)
     if value is None:
         return None
-    return PublishedNumber(value, None, None, published()["ablation"]["label"])
+    return _PublishedNumber(value, None, None, published()["ablation"]["label"])

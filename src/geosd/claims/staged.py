@@ -16,8 +16,8 @@ from geosd.claims.claim import Claim
 from geosd.claims.evidence import Evidence
 from geosd.claims.finding import WORDS, Finding
 from geosd.claims.judging import judge_claims
-from geosd.scores.stages import UNLIKELY, chance_of_decision, level_at
-from geosd.scores.statistics import Group
+from geosd.scores.stages import UNLIKELY, stage_decision_chance, stage_level_at
+from geosd.scores.statistics import GroupStatistics
 
 AGREES, OPPOSITE, OPEN, _ = WORDS
 
@@ -48,8 +48,8 @@ def judge_in_stages(
     decided: dict[tuple[str, str], Finding] = {}
     last: list[Finding] = []
     for stage, number in enumerate(reached):
-        of_stage = first_seeds(evidence, run[:number])
-        last = judge_claims(claims, of_stage, models, level_at(stages, stage), families)
+        of_stage = _first_seeds(evidence, run[:number])
+        last = judge_claims(claims, of_stage, models, stage_level_at(stages, stage), families)
         for row in last:
             key = (row.claim.id, row.model)
             if key not in decided and row.word in (AGREES, OPPOSITE):
@@ -58,7 +58,7 @@ def judge_in_stages(
     return [decided.get((row.claim.id, row.model)) or _open(row, *ends) for row in last]
 
 
-def first_seeds(evidence: Evidence, seeds: Sequence[int]) -> Evidence:
+def _first_seeds(evidence: Evidence, seeds: Sequence[int]) -> Evidence:
     """The evidence of some seeds; tables without a column of seeds stay whole."""
     tables = {field.name: getattr(evidence, field.name) for field in fields(evidence)}
     kept = {
@@ -69,7 +69,7 @@ def first_seeds(evidence: Evidence, seeds: Sequence[int]) -> Evidence:
     return replace(evidence, **kept)
 
 
-def chance_of_word(row: Finding, reached: int, planned: int) -> float:
+def _chance_of_word(row: Finding, reached: int, planned: int) -> float:
     """The chance that an open row is decided once all seeds are there, at the level of this stage.
 
     NaN where no chance is known: of decided rows, of a single value, of values that are problems.
@@ -83,7 +83,7 @@ def chance_of_word(row: Finding, reached: int, planned: int) -> float:
     sd = half / float(t.isf(level / 2, row.units - 1)) * math.sqrt(row.units)
     units = round(row.units * planned / reached)
     ends = (row.claimed_from, row.claimed_to)
-    return chance_of_decision(Group(row.effect, sd, row.units), units, level, ends)
+    return stage_decision_chance(GroupStatistics(row.effect, sd, row.units), units, level, ends)
 
 
 def _open(row: Finding, reached: int, planned: int) -> Finding:
@@ -91,7 +91,7 @@ def _open(row: Finding, reached: int, planned: int) -> Finding:
     left = planned - reached
     if row.word != OPEN or not left:
         return row
-    chance = chance_of_word(row, reached, planned)
+    chance = _chance_of_word(row, reached, planned)
     if math.isnan(chance):
         return _noted(row, f"open, {left} seeds to come")
     given_up = "given up: " if chance < UNLIKELY else ""

@@ -13,7 +13,7 @@ from scipy.stats import t
 
 from geosd.claims.judging import ALPHA
 from geosd.claims.published import BASELINES, published
-from geosd.scores.stages import UNLIKELY, nominal_levels
+from geosd.scores.stages import UNLIKELY, nominal_stage_levels
 
 CLAIMS = {
     "geosd-ood-gain": ("pi_0",),
@@ -25,30 +25,30 @@ METHODS = ("pi_0", *BASELINES, "geosd")
 
 
 @dataclass(frozen=True)
-class Accuracies:
+class StagedPowerAccuracies:
     """Mean and deviation of a run's OOD average, in points: [families, methods]."""
 
     mean: np.ndarray
     sd: np.ndarray
 
     @classmethod
-    def published(cls) -> "Accuracies":
+    def published(cls) -> "StagedPowerAccuracies":
         """Those of the paper's Table main_id_ood."""
         families = published()["main_id_ood"]["families"].values()
         cells = np.array([[family[name]["ood_avg"] for name in METHODS] for family in families])
         return cls(cells[..., 0], cells[..., 1])
 
-    def without_effect(self) -> "Accuracies":
+    def without_effect(self) -> "StagedPowerAccuracies":
         """Every method as accurate as the base model, with deviations of its own."""
-        return Accuracies(np.repeat(self.mean[:, :1], len(METHODS), axis=1), self.sd)
+        return StagedPowerAccuracies(np.repeat(self.mean[:, :1], len(METHODS), axis=1), self.sd)
 
-    def with_variance(self, added: float) -> "Accuracies":
+    def with_variance(self, added: float) -> "StagedPowerAccuracies":
         """With so much more variance of a run, in points squared, as of fewer samples."""
-        return Accuracies(self.mean, np.sqrt(np.maximum(self.sd**2 + added, 1e-6)))
+        return StagedPowerAccuracies(self.mean, np.sqrt(np.maximum(self.sd**2 + added, 1e-6)))
 
 
 @dataclass(frozen=True)
-class Outcome:
+class _Outcome:
     """Words of simulated studies: [studies, families] for each claim, and each study's seeds.
 
     `words` are 1 where a row agrees, -1 where it is opposite, 0 where it is open at the end;
@@ -68,9 +68,12 @@ class Outcome:
         return float((self.words[claim] != 0).any(axis=1).mean())
 
 
-def simulate(
-    truth: Accuracies, stages: Sequence[int], studies: int, generator: np.random.Generator
-) -> Outcome:
+def simulate_staged_power(
+    truth: StagedPowerAccuracies,
+    stages: Sequence[int],
+    studies: int,
+    generator: np.random.Generator,
+) -> _Outcome:
     """Simulate studies that are judged after so many seeds; one number is a study judged once."""
     shape = (studies, *truth.mean.shape, stages[-1])
     runs = truth.mean[None, :, :, None] + truth.sd[None, :, :, None] * generator.normal(size=shape)
@@ -93,7 +96,7 @@ def simulate(
         ends = running & done
         seeds[ends] = np.minimum(seeds[ends], number)
         running &= ~done
-    return Outcome(words, seeds)
+    return _Outcome(words, seeds)
 
 
 def _difference(runs: np.ndarray, others: Sequence[str]) -> tuple[np.ndarray, int]:
@@ -134,7 +137,7 @@ def _words(
 def _level(stages: Sequence[int], stage: int, alpha: float) -> float:
     if len(stages) == 1:
         return alpha
-    return nominal_levels(tuple(stages), alpha)[stage]
+    return nominal_stage_levels(tuple(stages), alpha)[stage]
 
 
 def _hopeless(

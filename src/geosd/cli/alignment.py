@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from geosd.cli.job import Job
-from geosd.evaluation.alignment import ProbeRollout, mass_on_ranks
+from geosd.cli.job import StepJob
+from geosd.evaluation.alignment import AlignmentRollout, alignment_mass
 from geosd.evaluation.kept_batches import KeptBatches
 from geosd.files import WEIGHTS, write_text
 from geosd.json_lines import read_jsonl
@@ -43,14 +43,14 @@ def main(
     Args:
         scratch: Folder of the checkpoints' masses that a killed job continues from.
     """
-    job = Job("alignment", params, study, model, variant, seed=seed)
+    job = StepJob("alignment", params, study, model, variant, seed=seed)
     settings = job.settings
     run = (model, variant, seed, job.draw)
     inputs = prove_checkpoint(base) | prove_checkpoint(checkpoint) | prove([states])
     snapshots = Snapshots(checkpoint / "snapshots", settings["snapshots"])
     on_the_way = [step for step in snapshots.steps if step < settings["steps"]]
     inputs |= prove(snapshots.path(step) for step in on_the_way)
-    rollouts = read_jsonl(states, ProbeRollout)
+    rollouts = read_jsonl(states, AlignmentRollout)
     precision = read_manifest(states.parent).get("precision", "float32")
     dtype, device = getattr(torch, precision), job_device()
     student, tokenizer = load_model(base, dtype)
@@ -64,7 +64,7 @@ def main(
         elif step:
             load_weights(student, snapshots.path(step))
         pad_id = tokenizer.pad_token_id
-        return mass_on_ranks(student, rollouts, pad_id, settings["problems"], settings["chunk"])
+        return alignment_mass(student, rollouts, pad_id, settings["problems"], settings["chunk"])
 
     rows = []
     with catch_sigterm() as stop_requested:

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from geosd.cli.job import Job
+from geosd.cli.job import StepJob
 from geosd.config import load
-from geosd.config.errors import raise_if_unknown
-from geosd.config.schema_base import given_values
+from geosd.config.errors import raise_error_if_unknown
+from geosd.config.schema_base import given_schema_values
 from geosd.files import sha256, write_text
 from geosd.models.gguf_checkpoints import (
     FETCH_AGAIN,
@@ -29,13 +29,13 @@ from geosd.models.load_and_save import save_model
 from geosd.models.precision import cast_parameters
 from geosd.models.released_models import (
     DamagedReleaseError,
-    copy_checkpoint,
+    copy_released_model,
     download_checkpoint,
 )
-from geosd.models.shipped_base_models import check_files, is_shipped
+from geosd.models.shipped_base_models import check_shipped_base_model, is_shipped_base_model
 from geosd.preemption import catch_sigterm
 from geosd.provenance.checkpoint_files import hashes_of_checkpoint
-from geosd.provenance.manifest import computed_by
+from geosd.provenance.manifest import manifest_computed_by
 from geosd.training.pretrain import pretrain_base_model
 from geosd.training.resume_state import ResumeState
 
@@ -56,7 +56,7 @@ def main(
         scratch: Folder of the state that a killed pretraining continues from.
         draw: The draw of a base model that the repository ships.
     """
-    job = Job("base", params, study, model, draw=draw, out=out)
+    job = StepJob("base", params, study, model, draw=draw, out=out)
     settings = job.settings
     if settings["source"] == "released":
         checkpoint = settings["checkpoint"]
@@ -80,9 +80,9 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
     if checkpoint.get("folder"):
         folder = Path(checkpoint["folder"])
         hashes = checkpoint["files"]
-        if is_shipped(folder):
-            check_files(folder, hashes)
-        copy_checkpoint(folder, out)
+        if is_shipped_base_model(folder):
+            check_shipped_base_model(folder, hashes)
+        copy_released_model(folder, out)
         changed = [name for name in hashes if sha256(folder / name) != hashes[name]]
         if changed:
             raise DamagedReleaseError(
@@ -92,7 +92,7 @@ def _released(checkpoint: Mapping[str, Any], out: Path) -> dict[Path, str]:
             )
         return {folder / name: digest for name, digest in hashes.items()}
     snapshot = download_checkpoint(checkpoint["repo"], checkpoint["revision"])
-    copy_checkpoint(snapshot, out, links_into=snapshot.parents[2])  # the hub's cache
+    copy_released_model(snapshot, out, links_into=snapshot.parents[2])  # the hub's cache
     return {}
 
 
@@ -127,7 +127,7 @@ def _pretrain(
     return {folder / name: digest for name, digest in hashes_of_checkpoint(folder).items()}
 
 
-def base_model(
+def base_model_program(
     model: str,
     draw: int,
     out: Path = Path("base_models"),
@@ -144,15 +144,15 @@ def base_model(
         scratch: Folder of the state that a killed pretraining continues from.
     """
     models = load(params).models
-    raise_if_unknown("model", model, models)
-    recipe = given_values(models[model].base).get("pretraining")
+    raise_error_if_unknown("model", model, models)
+    recipe = given_schema_values(models[model].base).get("pretraining")
     if recipe is None:
         raise ValueError(
             f"{model} has no recipe of a pretraining.\nHint: models that the repository ships have"
             " `base.pretraining` in params.yaml."
         )
     recipe |= {"seed": draw}
-    identity = {**computed_by("base"), "model": model, "recipe": recipe}
+    identity = {**manifest_computed_by("base"), "model": model, "recipe": recipe}
     resume = ResumeState(scratch / model / str(draw), identity)
     with catch_sigterm() as stop_requested:
         network, tokenizer, losses = pretrain_base_model(

@@ -13,10 +13,10 @@ from typing import Any
 
 import yaml
 
-from geosd.cli.pages import environment
-from geosd.cli.ship import write_shipped
-from geosd.config import load, resolve, settings
-from geosd.config.rule_settings import configuration
+from geosd.cli.pages import environment_page_program
+from geosd.cli.ship import ship_study_files
+from geosd.config import load, resolve_study, settings
+from geosd.config.rule_settings import configuration_rule_settings
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.config.study import Study
 from geosd.files import write_text
@@ -49,7 +49,7 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         FileNotFoundError: A base model or a folder of a run is missing.
     """
     loaded = load(params)
-    folders = RunFolders(resolve(loaded, study))
+    folders = RunFolders(resolve_study(loaded, study))
     with tempfile.TemporaryDirectory() as made:
         home = Path(made)
         figures = _as_shipped(study, folders, params, home)
@@ -68,9 +68,9 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     print(f"{out}: {len(files)} files, {out.stat().st_size / 1e6:.1f} MB. `geosd verify {out}`")
 
 
-def write_configuration(study: Study, folder: Path) -> None:
+def capsule_configuration(study: Study, folder: Path) -> None:
     """Write a study as it is run, as the rule `configuration` does."""
-    text = yaml.safe_dump(configuration(study), sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(configuration_rule_settings(study), sort_keys=False, allow_unicode=True)
     write_text(folder / CONFIGURATION, text)
 
 
@@ -85,9 +85,9 @@ def _as_shipped(study: str, folders: RunFolders, params: Path, home: Path) -> Pa
             f"{missing[0]} is missing: study {study} is not finished.\nHint: make run STUDY={study}"
         )
     figures = home / "figures" / study
-    write_shipped(study, tidy, figures, params, index)
-    write_configuration(folders.study, figures)
-    environment(study, figures, index)
+    ship_study_files(study, tidy, figures, params, index)
+    capsule_configuration(folders.study, figures)
+    environment_page_program(study, figures, index)
     return figures
 
 

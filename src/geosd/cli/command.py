@@ -23,7 +23,7 @@ from typing import Any
 from geosd.account import complete_account
 from geosd.cli import forkserver
 from geosd.cli.freed_memory import keep_freed_memory
-from geosd.cli.signatures import first_line, signature_of
+from geosd.cli.signatures import signature_first_line, signature_of
 from geosd.disk_room import no_room
 from geosd.preemption import EXIT_CODE, PreemptionError
 from geosd.terminal import print_with_replacements
@@ -38,31 +38,31 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "grade": ("grade", "main"),
     },
     "look": {
-        "summary": ("run", "summary"),
+        "summary": ("run", "print_run_summary"),
         "preview": ("preview", "main"),
         "figures": ("figures", "main"),
-        "report": ("pages", "report"),
+        "report": ("pages", "report_page_program"),
         "stale": ("stale", "main"),
-        "unused": ("stale", "unused"),
+        "unused": ("stale", "list_stale_shared"),
     },
     "share": {
         "capsule": ("capsule", "main"),
         "verify": ("verify", "main"),
         "publish": ("publish", "main"),
-        "restore": ("publish", "restore"),
+        "restore": ("publish", "restore_published"),
         "dvc-commit": ("publish", "dvc_commit"),
-        "dvc-metrics": ("pages", "dvc_metrics"),
-        "redraw": ("ship", "redraw"),
-        "results-page": ("pages", "results_page"),
+        "dvc-metrics": ("pages", "dvc_metrics_page_program"),
+        "redraw": ("ship", "redraw_shipped"),
+        "results-page": ("pages", "results_pages_program"),
     },
     "develop": {
-        "accept": ("stale", "accept"),
-        "base-model": ("base", "base_model"),
+        "accept": ("stale", "accept_stale_results"),
+        "base-model": ("base", "base_model_program"),
         "conformance": ("conformance", "main"),
         "extras": ("extras", "main"),
     },
     "the jobs of a study, which `geosd run` starts": {
-        "fetch": ("data", "fetch"),
+        "fetch": ("data", "fetch_data_program"),
         "data": ("data", "main"),
         "base": ("base", "main"),
         "pool": ("pool", "main"),
@@ -76,8 +76,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "claims": ("claims", "main"),
         "render": ("render", "main"),
         "render-family": ("render_family", "main"),
-        "environment": ("pages", "environment"),
-        "front-page": ("pages", "front_page"),
+        "environment": ("pages", "environment_page_program"),
+        "front-page": ("pages", "front_page_program"),
         "family-page": ("family_page", "main"),
         "ship": ("ship", "main"),
         "ship-family": ("ship_family", "main"),
@@ -108,9 +108,9 @@ def main() -> None:
     complete_account()
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
-        print(overview())
+        print(command_overview())
         return
-    name = program_of(name, words)
+    name = command_program(name, words)
     if name not in PROGRAMS:
         near = difflib.get_close_matches(name, PROGRAMS, 1)
         meant = f" Did you mean {near[0]}?" if near else ""
@@ -125,9 +125,9 @@ def main() -> None:
     gc.enable()
     status = _called(program, arguments)
     if "RANK" in os.environ:
-        from geosd.training.processes import end_process
+        from geosd.training.processes import end_training_process
 
-        end_process(status or 0)
+        end_training_process(status or 0)
     sys.exit(status)
 
 
@@ -158,7 +158,7 @@ def _called(program: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         return 1
 
 
-def program_of(name: str, words: list[str]) -> str:
+def command_program(name: str, words: list[str]) -> str:
     """The program that a command line names; `evaluate-run` where the rule `evaluate` wrote it.
 
     The rule calls its program `evaluate`: with another text Snakemake would plan the evaluations of
@@ -184,12 +184,12 @@ def _in_words(error: Exception) -> str:
     return ""
 
 
-def overview() -> str:
+def command_overview() -> str:
     """What `geosd --help` prints: by groups, every program and its docstring's first line."""
     lines = ["usage: geosd NAME ...     `geosd NAME --help` lists the options of NAME"]
     for group, programs in GROUPS.items():
         lines += ["", group]
         for name, (module, function) in programs.items():
-            said = f"  {name:<18}{first_line(module, function)}"
+            said = f"  {name:<18}{signature_first_line(module, function)}"
             lines += textwrap.wrap(said, 80, subsequent_indent=" " * 20, break_on_hyphens=False)
     return "\n".join(lines)

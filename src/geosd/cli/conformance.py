@@ -18,7 +18,7 @@ def main(words: list[str] | None = None) -> int:
     given = parser.parse_args(words)
     # Here, because they load torch, which a help text does without.
     from geosd.cli.union_losses import LOSSES
-    from geosd.conformance import check, table
+    from geosd.conformance import check, conformance_table
 
     losses, wrong = LOSSES, 0
     if given.function:
@@ -27,7 +27,7 @@ def main(words: list[str] | None = None) -> int:
         losses = {given.loss: getattr(importlib.import_module(module), function)}
     for name, loss in losses.items():
         try:
-            print(f"{name}\n{table(check(loss, name))}\n")
+            print(f"{name}\n{conformance_table(check(loss, name))}\n")
         except AssertionError as error:
             print(f"{error}\n")
             wrong += 1

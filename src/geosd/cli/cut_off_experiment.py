@@ -19,7 +19,7 @@ NAME = "name"
 
 
 @contextmanager
-def experiment_lock() -> Iterator[bool]:
+def cut_off_experiment_lock() -> Iterator[bool]:
     """Context of the lock of this folder's experiment; yields whether it was free."""
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("a") as held:
@@ -31,12 +31,12 @@ def experiment_lock() -> Iterator[bool]:
         yield True
 
 
-def name_remnant() -> None:
+def name_cut_off_experiment() -> None:
     """Say on standard error where params.yaml has settings of an experiment that was killed."""
     if not (FOLDER / NAME).is_file():
         return
     try:
-        with experiment_lock() as free:
+        with cut_off_experiment_lock() as free:
             if not free:
                 return
     except OSError:  # a folder that cannot be written has no experiment under way

@@ -4,18 +4,18 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from geosd.cli.job import Job
-from geosd.config import load, resolve
+from geosd.cli.job import StepJob
+from geosd.config import load, resolve_study
 from geosd.config import settings as settings_of
 from geosd.files import write_json
 from geosd.json_lines import write_jsonl
-from geosd.problems.dataset_download import fetch_file, load_catalogue
+from geosd.problems.dataset_download import fetch_dataset_file, load_dataset_catalogue
 from geosd.problems.sources import get_data_source
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Draw the problems of a study: the data files and their card."""
-    job = Job("data", params, study, out=out)
+    job = StepJob("data", params, study, out=out)
     settings = job.settings
     source = get_data_source(settings["source"])
     splits = source.prepare(settings)
@@ -31,10 +31,10 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     job.write_manifest(out, [Path(settings["raw"])] if source.reads_raw else [], written)
 
 
-def fetch(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
+def fetch_data_program(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Fetch the raw files of a study's data set, or check those in place."""
-    settings = settings_of("fetch", resolve(load(params), study))
+    settings = settings_of("fetch", resolve_study(load(params), study))
     files = {}
-    for entry in tqdm(load_catalogue(settings["source"]), desc="raw files", unit="file"):
-        files[entry.name] = fetch_file(entry, Path(settings["raw"]))
+    for entry in tqdm(load_dataset_catalogue(settings["source"]), desc="raw files", unit="file"):
+        files[entry.name] = fetch_dataset_file(entry, Path(settings["raw"]))
     write_json(out / "raw.json", files)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.cli.job import Job
-from geosd.files import atomic_write, copy, write_json, write_text
+from geosd.cli.job import StepJob
+from geosd.files import atomic_write, copy_file, write_json, write_text
 from geosd.models.model_card import write_model_card
 from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import WEIGHTS, prove
@@ -39,7 +39,7 @@ def main(
     Raises:
         FileNotFoundError: The longer run has not kept those weights, or not measured there.
     """
-    job = Job("early_stop", params, study, model, variant, seed=seed, out=out)
+    job = StepJob("early_stop", params, study, model, variant, seed=seed, out=out)
     settings = job.settings
     steps = settings["steps"]
     snapshot = longer / "snapshots" / f"step_{steps}.safetensors"
@@ -59,7 +59,7 @@ def main(
     write_text(out / "steps.csv", _stopped_log(steps_log, steps, measurement))
     write_json(out / "settings.json", settings)
     for file in shared:
-        copy(file, out / file.name)
+        copy_file(file, out / file.name)
     _share(snapshot, out / WEIGHTS)
     kept = ("model", "seed", "ranks", "precision", "sampler", "card")
     same = {key: recorded[key] for key in kept}
@@ -88,5 +88,5 @@ def _share(source: Path, target: Path) -> None:
         with atomic_write(target) as temporary:
             os.link(source, temporary)
     except OSError:
-        copy(source, target)
+        copy_file(source, target)
     os.utime(target)  # made now: a workflow compares it with the longer run's own weights

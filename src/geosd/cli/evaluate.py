@@ -7,13 +7,13 @@ under way; the exit code 75 says that the same command goes on from there.
 
 from pathlib import Path
 
-from geosd.cli.job import Job
-from geosd.evaluation.benchmarks import evaluate
+from geosd.cli.job import StepJob
+from geosd.evaluation.benchmarks import sample_benchmarks
 from geosd.json_lines import write_jsonl
-from geosd.problems.grading import reason_counts
+from geosd.problems.grading import grading_reason_counts
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.graded_sampler import open_checkpoint
+from geosd.sampling.graded_sampler import open_graded_sampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
 
@@ -35,17 +35,17 @@ def main(
         variant: What the progress bar calls the checkpoint; pi_0 is the base model.
         scratch: Folder of the samples that a killed evaluation continues from.
     """
-    job = Job("evaluate", params, study, model, variant, seed=seed, out=out)
+    job = StepJob("evaluate", params, study, model, variant, seed=seed, out=out)
     settings = job.settings
     inputs = prove_checkpoint(checkpoint) | prove([problems])
     tested = read_problems(problems)
-    opened = open_checkpoint(checkpoint, settings, f"{model}, {variant}, seed {seed}")
+    opened = open_graded_sampler(checkpoint, settings, f"{model}, {variant}, seed {seed}")
     kept = KeptSamples(scratch, job.identity(inputs, seed=seed, precision=opened.precision))
     decoding = SamplingParams(
         settings["temperature"], settings["top_p"], settings["response_tokens"]
     )
     with opened.graded(kept) as sampler:
-        rows = evaluate(
+        rows = sample_benchmarks(
             sampler,
             tested,
             samples=settings["samples"],
@@ -54,7 +54,7 @@ def main(
             seed=seed,
             allocation=settings.get("allocation"),
         )
-    print(reason_counts(row.reason for row in rows))
+    print(grading_reason_counts(row.reason for row in rows))
     write_jsonl(out / "samples.jsonl", rows)
     job.write_manifest(
         out,

@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from geosd.cli import data, evaluate
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.config.run_folders import RunFolders
 from geosd.files import WEIGHTS
-from geosd.models.released_models import copy_checkpoint
+from geosd.models.released_models import copy_released_model
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.reporting import saved_tables
-from geosd.reporting.tables import Cell, Column, Row, Table, to_markdown
-from geosd.scores.sample_tables import read_samples
-from geosd.scores.score_table import ID, OOD_AVERAGE, Run, score_run
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow, table_to_markdown
+from geosd.scores.sample_tables import read_sample_table
+from geosd.scores.score_table import ID, OOD_AVERAGE, ScoredRun, score_run
 
 
 def main(
@@ -42,7 +42,7 @@ def main(
         model: The model of the study whose sampler is taken; default: its first.
         out: Folder of samples and table; default: in results/evaluated/.
     """
-    study = resolve(load(params), protocol)
+    study = resolve_study(load(params), protocol)
     model = model or study.models[0]
     sampled = settings("evaluate", study, model)
     _refuse_other_folders(folder)
@@ -52,10 +52,10 @@ def main(
     if not (folder / WEIGHTS).exists():  # in several files, where the hub's cache has links
         checkpoint = out / "checkpoint"
         cache = folder.resolve().parents[2] if folder.resolve().parent.name == "snapshots" else None
-        copy_checkpoint(folder, checkpoint, links_into=cache)
+        copy_released_model(folder, checkpoint, links_into=cache)
     if not problems.exists():
         problems = out / "problems" / problems.name
-        data.fetch(protocol, problems.parent, params=params)
+        data.fetch_data_program(protocol, problems.parent, params=params)
         data.main(protocol, problems.parent, params)
     if not _is_sampled(out, {**prove_checkpoint(checkpoint), **prove([problems])}, sampled, seed):
         evaluate.main(
@@ -63,29 +63,31 @@ def main(
         )
     shutil.rmtree(out / "checkpoint", ignore_errors=True)
     prove([out / "samples.jsonl"])
-    samples = read_samples(Run(model, name, seed), out / "samples.jsonl")
+    samples = read_sample_table(ScoredRun(model, name, seed), out / "samples.jsonl")
     own = [sample for sample in samples if sample.sample < sampled["samples"]]
     scores = score_run(own, study.section("evaluation", model)["pass_k"])
-    table = row_of(scores, name, f"Protocol of study {protocol}, model {model}, seed {seed}")
+    table = evaluated_folder_row(
+        scores, name, f"Protocol of study {protocol}, model {model}, seed {seed}"
+    )
     written = saved_tables.save(table, out)
     console = Console()
-    console.print(Markdown(to_markdown(table)))
+    console.print(Markdown(table_to_markdown(table)))
     for path in (*written, out / "samples.jsonl"):
         console.print(f"File  {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def row_of(scores: pd.DataFrame, name: str, note: str) -> Table:
+def evaluated_folder_row(scores: pd.DataFrame, name: str, note: str) -> Table:
     """The scores of one checkpoint (`score_run`) as a table of one row, in percent."""
     columns, values = zip(*_columns(scores), strict=True)
     note += (
         ". Percent; OOD avg. is the mean over the OOD benchmarks. cut: share of responses that were"
         " truncated at the cap; they have no answer."
     )
-    row = Row(name, "", tuple(map(Cell, values)))
+    row = TableRow(name, "", tuple(map(TableCell, values)))
     return Table("evaluation", f"Evaluation of {name}", note, "Checkpoint", columns, (row,))
 
 
-def _columns(scores: pd.DataFrame) -> Iterator[tuple[Column, float]]:
+def _columns(scores: pd.DataFrame) -> Iterator[tuple[TableColumn, float]]:
     """Each column and its value: accuracy, truncated share, then pass@k from small to large k."""
     names = {ID: "ID", OOD_AVERAGE: "OOD avg."}
     names = {**names, **{n: n for n in scores["benchmark"].unique() if n not in names}}
@@ -96,7 +98,7 @@ def _columns(scores: pd.DataFrame) -> Iterator[tuple[Column, float]]:
     for group, metric, k in [*shown, *((f"pass@{k}", "pass@k", k) for k in ks)]:
         for benchmark, label in names.items():
             if (metric, benchmark, k) in values:
-                column = Column(f"{benchmark}.{group}", label, group)
+                column = TableColumn(f"{benchmark}.{group}", label, group)
                 yield column, values[metric, benchmark, k]
 
 

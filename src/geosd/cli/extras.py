@@ -8,9 +8,9 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from geosd.config import Family, Study, load, resolve_entry
+from geosd.config import Family, Study, load, resolve_study_or_family
 from geosd.gpu_leases import cards_of_machine
-from geosd.prerequisites.checks import locked_versions
+from geosd.prerequisites.checks import locked_versions_to_check
 
 
 def main(study: str, locks: Path = Path("envs")) -> None:
@@ -18,7 +18,7 @@ def main(study: str, locks: Path = Path("envs")) -> None:
 
     `gpu`, the lock with vLLM, comes first, and only where there is a GPU: it is several GB.
     """
-    resolved = resolve_entry(load("params.yaml"), study)
+    resolved = resolve_study_or_family(load("params.yaml"), study)
     studies = resolved.studies.values() if isinstance(resolved, Family) else [resolved]
     if any(map(_samples_with_vllm, studies)) and cards_of_machine(os.environ):
         print("gpu")
@@ -27,7 +27,7 @@ def main(study: str, locks: Path = Path("envs")) -> None:
         carriers |= _carriers(one)
     declared = importlib.metadata.metadata("geosd").get_all("Provides-Extra", [])
     existing = [extra for extra in declared if (locks / f"{extra}.txt").exists()]
-    pins = {extra: locked_versions(locks / f"{extra}.txt").keys() for extra in existing}
+    pins = {extra: locked_versions_to_check(locks / f"{extra}.txt").keys() for extra in existing}
     # The smallest first: what brings a package alone is taken before what brings others with it.
     for extra in sorted(existing, key=lambda extra: len(pins[extra])):
         if carriers & pins[extra]:
@@ -53,7 +53,7 @@ def _carriers(study: Study) -> set[str]:
     return carriers
 
 
-def required_packages(extras: Collection[str], requirements: Collection[str]) -> set[str]:
+def packages_of_extras(extras: Collection[str], requirements: Collection[str]) -> set[str]:
     """The packages that some extras of geosd name, those of extras within extras too.
 
     `requirements` is what `importlib.metadata.requires("geosd")` returns.
@@ -65,7 +65,7 @@ def required_packages(extras: Collection[str], requirements: Collection[str]) ->
             continue
         name = canonicalize_name(requirement.name)
         if name == "geosd":
-            names |= required_packages(requirement.extras, requirements)
+            names |= packages_of_extras(requirement.extras, requirements)
         else:
             names.add(name)
     return names

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from geosd.cli import ship, ship_family
-from geosd.cli.snakemake_runs import rules_of_outputs, snakemake
-from geosd.config import Family, Study, load, resolve_entry
+from geosd.cli.snakemake_runs import snakemake, snakemake_output_rules
+from geosd.config import Family, Study, load, resolve_study_or_family
 from geosd.config.run_folders import RESULTS, RunFolders
-from geosd.reporting.shipping import MANIFEST, changed_files, read_shipped
+from geosd.reporting.shipping import MANIFEST, changed_shipped_files, read_shipped
 from geosd.reporting.specs import output_specs
 
 
@@ -21,8 +21,8 @@ def main(study: str = "quick") -> None:
     Raises:
         SystemExit: The study is not shipped, and what tables are made of is not there.
     """
-    resolved = resolve_entry(load("params.yaml"), study)
-    read = tidy_files_shown(resolved)
+    resolved = resolve_study_or_family(load("params.yaml"), study)
+    read = _tidy_files_shown(resolved)
     missing = [path for path in read if not path.exists()]
     is_shipped = Path("figures", study, MANIFEST).exists()
     if is_shipped and (missing or _reads_what_is_shipped(resolved, read)):
@@ -38,7 +38,7 @@ def main(study: str = "quick") -> None:
     print(textwrap.fill(f"Figures  figures/{study}/: {how}", 80, subsequent_indent=" " * 9))
 
 
-def redraw(study: str, figures: Path = Path("figures")) -> None:
+def redraw_figures(study: str, figures: Path = Path("figures")) -> None:
     """Ship a study or family anew from what is shipped: tables, figures, verdicts, manifest."""
     is_family = bool(read_shipped(figures / study).studies)
     program = ship_family if is_family else ship
@@ -50,14 +50,14 @@ def _reads_what_is_shipped(resolved: Study | Family, read: Sequence[Path]) -> bo
     if isinstance(resolved, Study) or any(path.is_relative_to(RESULTS) for path in read):
         return False
     folder = Path("figures", resolved.name)
-    return not changed_files(folder, read_shipped(folder).inputs)
+    return not changed_shipped_files(folder, read_shipped(folder).inputs)
 
 
 def _redrawn(study: str) -> str:
     """Draw a shipped study or family anew; how its files compare with those shipped, in words."""
     folder = Path("figures", study)
     shipped = read_shipped(folder)
-    redraw(study)
+    redraw_figures(study)
     made = read_shipped(folder).files
     changed = [name for name, digest in made.items() if shipped.files.get(name) != digest]
     how = f"not as shipped: {', '.join(changed)}" if changed else "all as shipped"
@@ -70,7 +70,7 @@ def _drawn(resolved: Study | Family) -> str:
     before = _modified(resolved.name)
     targets = ("tables", "figures")
     # A family has no rules but those of its outputs.
-    allowed = [*rules_of_outputs(), *targets] if isinstance(resolved, Study) else []
+    allowed = [*snakemake_output_rules(), *targets] if isinstance(resolved, Study) else []
     snakemake(resolved.name, "--logger", "brief", *allowed, "--", *targets)
     after = _modified(resolved.name)
     drawn = {path.stem for path, at in after.items() if before.get(path) != at}
@@ -82,7 +82,7 @@ def _modified(study: str) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in Path("figures", study).glob("*_*.*")}
 
 
-def tidy_files_shown(resolved: Study | Family) -> list[Path]:
+def _tidy_files_shown(resolved: Study | Family) -> list[Path]:
     """The tidy files that the tables and figures of a study or family are drawn from."""
     if isinstance(resolved, Family):
         return resolved.tidy_files_of_all()

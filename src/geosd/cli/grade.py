@@ -18,9 +18,9 @@ from tqdm import tqdm
 from geosd.files import DamagedFileError, atomic_write
 from geosd.json_lines import DamagedLineError, numbered_lines
 from geosd.problems import sample_formats
-from geosd.problems.grading import Verdict, judge_response, reason_counts
+from geosd.problems.grading import GradingVerdict, grading_reason_counts, judge_response
 from geosd.problems.grading.answer_comparison import GraderMode
-from geosd.problems.grading.typed_grader import LIMIT_SECONDS, TypedGrader, grade_response
+from geosd.problems.grading.typed_grader import LIMIT_SECONDS, TypedGrader, grade_typed_response
 from geosd.problems.records import Problem, read_problems
 
 MOST_SHOWN = 20
@@ -50,7 +50,7 @@ def main(
         problems: The problems of `samples.jsonl` of geosd, which holds no right answers.
     """
     known = {(p.benchmark, p.id): p for p in (read_problems(problems) if problems else ())}
-    rows = sample_formats.merged(_rows(source, known))
+    rows = sample_formats.merged_sample_formats(_rows(source, known))
     if not rows:
         raise DamagedFileError(
             f"{source}: no row; expected one JSON object a line.\nHint: run again what writes the"
@@ -58,7 +58,7 @@ def main(
         )
 
     with TypedGrader(seconds) as typed:
-        grade = partial(grade_response, typed=typed, grader=grader, guess=guess)
+        grade = partial(grade_typed_response, typed=typed, grader=grader, guess=guess)
         verdicts = [
             judge_response(
                 row["response"] or "", row["gold"], grade, truncated=row.get(FINISH) == "length"
@@ -66,14 +66,14 @@ def main(
             for row in tqdm(rows, desc="grade", unit="row")
         ]
     graded = [_with_verdict(row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
-    disagreements, compared = sample_formats.mark_disagreements(graded)
+    disagreements, compared = sample_formats.mark_sample_disagreements(graded)
     # A lone surrogate is no UTF-8. With backslashes it is the escape that JSON has for it.
     with (
         atomic_write(out) as temporary,
         temporary.open("w", encoding="utf-8", errors="backslashreplace") as lines,
     ):
         lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in graded)
-    print(reason_counts((verdict.reason for verdict in verdicts), "rows"))
+    print(grading_reason_counts((verdict.reason for verdict in verdicts), "rows"))
     print(f'A row whose {FINISH} is "length" is truncated: it has no answer.')
     if unknown := sum(row.get(FINISH) is None for row in rows):
         print(f"{unknown} of {len(rows)} rows have no {FINISH} and were graded as whole responses.")
@@ -87,7 +87,7 @@ def main(
 def _rows(path: Path, problems: Mapping[Any, Problem]) -> Iterator[dict[str, Any]]:
     for number, line in numbered_lines(path):
         try:
-            found = sample_formats.responses(json.loads(line), path, problems)
+            found = sample_formats.sample_format_responses(json.loads(line), path, problems)
             for row in found:
                 _check(row)
                 json.dumps(row)  # of too many levels nothing can be written
@@ -119,7 +119,7 @@ def _check(row: Any) -> None:
         raise ValueError(f"{FINISH} is a JSON {type(row[FINISH]).__name__}, not text or null")
 
 
-def _with_verdict(row: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+def _with_verdict(row: dict[str, Any], verdict: GradingVerdict) -> dict[str, Any]:
     fields = {f"recorded_{name}" if name in _ADDED else name: value for name, value in row.items()}
     # A file graded twice keeps what was recorded first.
     fields |= {name: value for name, value in row.items() if name not in _ADDED}

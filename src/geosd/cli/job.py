@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from geosd.config import ConfigError, load, resolve, settings
+from geosd.config import ConfigError, load, resolve_study, settings
 from geosd.config.planned import PLAN
 from geosd.config.run_folders import RunFolders
 from geosd.files import remove_leftovers, sha256
 from geosd.provenance.code import code_hashes
-from geosd.provenance.manifest import MANIFEST, computed_by, manifest, write_manifest
+from geosd.provenance.manifest import MANIFEST, manifest, manifest_computed_by, write_manifest
 from geosd.provenance.proof import MODEL_CARD
 
 
-class Job:
+class StepJob:
     """A job, one run of a step, timed from here on.
 
     Attributes:
@@ -45,7 +45,7 @@ class Job:
         """
         self._began = time.monotonic()
         self._rule = rule
-        resolved = resolve(load(params), study)
+        resolved = resolve_study(load(params), study)
         self.study = resolved
         self.draw = draw if seed is None else resolved.draw(seed)
         self.settings = settings(rule, resolved, model, variant, self.draw)
@@ -58,7 +58,7 @@ class Job:
 
         A part of `more` takes the place of one of the same name.
         """
-        computed = computed_by(self._rule, self.settings)
+        computed = manifest_computed_by(self._rule, self.settings)
         parts = {"settings": self.settings, "inputs": list(inputs.values())}
         return {**computed, **parts, **more}
 
@@ -81,7 +81,7 @@ class Job:
         """
         seconds = time.monotonic() - self._began
         written = {}
-        for path in written_files(out) if outputs is None else outputs:
+        for path in files_of_job(out) if outputs is None else outputs:
             remove_leftovers(path)
             written[path.relative_to(out).as_posix()] = sha256(path)
         made = manifest(self._rule, inputs, self.settings, seconds, written, self._code)
@@ -101,7 +101,7 @@ def _check_address(out: Path, address: str) -> None:
         )
 
 
-def written_files(out: Path) -> list[Path]:
+def files_of_job(out: Path) -> list[Path]:
     """The files that a job wrote into a folder of its own, without its manifest.
 
     A model card is written after the manifest; one that is there is of a run before.

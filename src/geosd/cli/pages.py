@@ -3,24 +3,24 @@
 import importlib.metadata
 from pathlib import Path
 
-from geosd.cli.run_manifests import manifests_of_index, summary_of_runs
-from geosd.cli.snakemake_runs import snakemake, write_provenance
-from geosd.config import load, resolve
+from geosd.cli.run_manifests import manifests_of_index, summary_of_run_manifests
+from geosd.cli.snakemake_runs import snakemake, write_snakemake_report
+from geosd.config import load, resolve_study
 from geosd.config import settings as settings_of
 from geosd.files import write_json, write_text
 from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import environment_markdown
-from geosd.reporting.method_style import method
-from geosd.reporting.shipping import CLAIMS, MANIFEST, read_shipped, source_tables
+from geosd.reporting.method_style import method_style
+from geosd.reporting.shipping import CLAIMS, MANIFEST, read_shipped, shipped_source_tables
 from geosd.reporting.specs import output_specs
 from geosd.reporting.study_page import (
     ENVIRONMENT,
     StudyPage,
     caption_markdown,
-    results_pages,
     study_markdown,
+    study_pages,
 )
-from geosd.scores.score_table import accuracies_by_variant
+from geosd.scores.score_table import score_table_by_variant
 from geosd.scores.tidy import read_tidy
 
 APPENDIX = {
@@ -31,7 +31,7 @@ APPENDIX = {
 """All pages but the front page, by what each shows."""
 
 
-def environment(study: str, out: Path, runs: Path | None = None) -> None:
+def environment_page_program(study: str, out: Path, runs: Path | None = None) -> None:
     """Write the page of the code, machines and packages behind a study's numbers.
 
     Args:
@@ -47,7 +47,7 @@ def environment(study: str, out: Path, runs: Path | None = None) -> None:
     write_text(out / ENVIRONMENT, environment_markdown(made, installed, study))
 
 
-def front_page(
+def front_page_program(
     study: str,
     figures: Path,
     out: Path,
@@ -63,7 +63,7 @@ def front_page(
         tidy: The tidy files behind its outputs, each known by its own name.
         runs: Its index of runs; none where no run enters what it shows.
     """
-    settings = settings_of("front_page", resolve(load(params), study))
+    settings = settings_of("front_page", resolve_study(load(params), study))
     if CLAIMS in settings["outputs"]:
         prove([figures / "claims.csv"])
     captions = {}
@@ -71,7 +71,7 @@ def front_page(
         if name in output_specs():
             sources = [path for path in tidy if path.stem in output_specs()[name].reads]
             captions[name] = caption_markdown(name, settings["models"], sources, out.parent)
-    methods = ", ".join(method(name).label for name in settings["methods"])
+    methods = ", ".join(method_style(name).label for name in settings["methods"])
     models = ", ".join(settings["models"])
     seeds = ", ".join(str(seed) for seed in settings["seeds"])
     page = StudyPage(
@@ -83,28 +83,32 @@ def front_page(
         page=out,
         claims_page=out.parent / "pages/claims.html",
         models=tuple(settings["models"]),
-        made=summary_of_runs(runs),
+        made=summary_of_run_manifests(runs),
         appendix={words: out.parent / path for words, path in APPENDIX.items()},
         runs=f"{methods} on {models}, seeds {seeds}.",
     )
     write_text(out, study_markdown(page))
 
 
-def results_page(figures: Path = Path("figures"), out: Path = Path("docs/results.md")) -> None:
+def results_pages_program(
+    figures: Path = Path("figures"), out: Path = Path("docs/results.md")
+) -> None:
     """Write the index of shipped results and a page for each study.
 
     Args:
         figures: Where the outputs of studies lie; those with a manifest are shipped.
         out: The index; the pages lie in the folder of its name.
     """
-    pages = results_pages(_shipped(figures), out)
+    pages = study_pages(_shipped(figures), out)
     for left_over in set(out.with_suffix("").glob("*.md")) - pages.keys():
         left_over.unlink()
     for page, text in pages.items():
         write_text(page, text)
 
 
-def dvc_metrics(figures: Path = Path("figures"), out: Path = Path("docs/metrics")) -> None:
+def dvc_metrics_page_program(
+    figures: Path = Path("figures"), out: Path = Path("docs/metrics")
+) -> None:
     """Write the accuracies of shipped studies, which git keeps, for `dvc metrics show`.
 
     A file for each that shows the main table.
@@ -114,8 +118,8 @@ def dvc_metrics(figures: Path = Path("figures"), out: Path = Path("docs/metrics"
     """
     for folder in _shipped(figures):
         if "table_main" in read_shipped(folder).outputs:
-            scores = read_tidy("scores", source_tables(folder)["scores"])
-            write_json(out / f"{folder.name}.json", accuracies_by_variant(scores))
+            scores = read_tidy("scores", shipped_source_tables(folder)["scores"])
+            write_json(out / f"{folder.name}.json", score_table_by_variant(scores))
 
 
 def _shipped(figures: Path) -> list[Path]:
@@ -123,8 +127,8 @@ def _shipped(figures: Path) -> list[Path]:
     return sorted(path.parent for path in figures.glob(f"*/{MANIFEST}"))
 
 
-def report(study: str = "quick") -> None:
+def report_page_program(study: str = "quick") -> None:
     """Write the page of a study or family, and Snakemake's report of how it was made."""
     snakemake(study, "--", "front_page")
     print(f"Report   results/{study}/report.html")
-    write_provenance(study)
+    write_snakemake_report(study)

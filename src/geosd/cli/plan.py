@@ -17,31 +17,36 @@ from typing import Annotated, Any
 
 import tyro
 
-from geosd.cli.cut_off_experiment import name_remnant
-from geosd.cli.snakemake_runs import PlannedJob, dry_run
-from geosd.cli.study_inputs import check_inputs
-from geosd.cli.training_workloads import training_workload
-from geosd.config import ConfigError, Study, load, resolve
+from geosd.cli.cut_off_experiment import name_cut_off_experiment
+from geosd.cli.snakemake_runs import SnakemakeJob, snakemake_dry_run
+from geosd.cli.study_inputs import check_study_inputs
+from geosd.cli.training_workloads import training_workload_of_settings
+from geosd.config import ConfigError, Study, load, resolve_study
 from geosd.config.job_counts import job_counts
 from geosd.config.kept_weights import kept_for
 from geosd.config.run_folders import RESULTS, RunFolders
 from geosd.costs import gpu_memory, hours, memory_and_disk
 from geosd.costs.assumptions import DEFAULTS, Assumptions
-from geosd.costs.fitting import EngineShare, GpuNeed, gpu_needs
-from geosd.costs.schedule import Task, duration, most_in_use, start_times
+from geosd.costs.fitting import FittingEngineShare, FittingGpu, fitting_gpus
+from geosd.costs.schedule import (
+    ScheduledTask,
+    most_scheduled,
+    schedule_duration,
+    scheduled_start_times,
+)
 from geosd.costs.workload import (
-    GpuRequest,
     ModelWorkload,
     SamplingWorkload,
-    StoredWeights,
+    StoredWeightsWorkload,
+    WorkloadGpus,
 )
 from geosd.models.architectures import architecture, published_architectures
 from geosd.prerequisites import slurm
-from geosd.prerequisites.checks import missing, report
+from geosd.prerequisites.checks import missing_by_checks, report_checks
 from geosd.problems.records import ID
 from geosd.problems.sources import get_data_source
 from geosd.reporting import plan_tables
-from geosd.reporting.plan_tables import CalendarRow
+from geosd.reporting.plan_tables import PlanCalendarRow
 
 SITE = Path("profiles/slurm/site.yaml")
 OTHER_BOUNDS = ((64, None), (64, 16))
@@ -72,26 +77,30 @@ def main(
         listed: List every job, and why it would run.
         planned: The jobs of a dry run; default: Snakemake is asked for them.
     """
-    name_remnant()
+    name_cut_off_experiment()
     try:
-        resolved = resolve(load(params), study)
+        resolved = resolve_study(load(params), study)
         if model is not None:
             parts = _of_model(resolved, model, assumed)
         else:
-            site = slurm.read_site(SITE)
+            site = slurm.read_slurm_site(SITE)
             bounds = {"jobs": jobs or site.jobs, "trainings": trainings or site.trainings}
             bounds |= {"gpus": gpus} if gpus else {}
-            rows = json.loads(planned.read_text()) if planned else dry_run(resolved.name, listed)
-            of_snakemake = [PlannedJob(*row) for row in rows]
+            rows = (
+                json.loads(planned.read_text())
+                if planned
+                else snakemake_dry_run(resolved.name, listed)
+            )
+            of_snakemake = [SnakemakeJob(*row) for row in rows]
             parts = _of_study(resolved, of_snakemake, site, bounds, assumed)
     except ValueError as error:  # a name, a share, or a model that fits nowhere
         sys.exit(str(error))
-    checks = [] if model is not None else check_inputs(resolved, resolved.models)
+    checks = [] if model is not None else check_study_inputs(resolved, resolved.models)
     faults = [check for check in checks if check.state in ("missing", "note")]
     if faults:
-        parts = [*parts, report(faults)]
+        parts = [*parts, report_checks(faults)]
     print("\n\n".join(part for part in parts if part), flush=True)
-    subjects = missing(faults)
+    subjects = missing_by_checks(faults)
     if subjects:
         sys.exit(
             f"\nStudy {resolved.name} cannot run as it is: {'; '.join(subjects)}.\nHint: the lines"
@@ -101,19 +110,19 @@ def main(
 
 def _of_study(
     study: Study,
-    jobs: Sequence[PlannedJob],
-    site: slurm.Site,
+    jobs: Sequence[SnakemakeJob],
+    site: slurm.SlurmSite,
     bounds: Mapping[str, int],
     assumed: Assumptions,
 ) -> list[str]:
     """The jobs of each rule, and how long all take; what a cluster is asked for, with GPUs."""
     measured = hours.measured_hours(RunFolders(study).jobs())
     left = Counter((job.model, job.rule) for job in jobs)
-    works = {model: model_workload(study, model, assumed) for model in study.models}
+    works = {model: plan_model_workload(study, model, assumed) for model in study.models}
     rows = [
         row
         for model, work in works.items()
-        for row in hours.plan_rows(
+        for row in hours.hours_rows(
             work, {rule: left[model, rule] for rule in work.jobs}, measured.get(model, {}), assumed
         )
     ]
@@ -127,8 +136,8 @@ def _of_study(
         parts.append("Nothing to do: every result of the study is there and current.")
     on_gpus = any(row.gpus for row in rows)
     limits = _time_limits(study, site.max_minutes) if on_gpus else {}
-    parts.append(plan_tables.rule_table(rows, Counter(job.rule for job in jobs), limits))
-    parts.append(plan_tables.sync_words(_weight_syncs(study, works, assumed)))
+    parts.append(plan_tables.plan_rule_table(rows, Counter(job.rule for job in jobs), limits))
+    parts.append(plan_tables.plan_sync_words(_weight_syncs(study, works, assumed)))
     if not on_gpus:
         return [*parts, _times_elsewhere(study, rows)]
     gpus = {(row.model, row.rule): row.gpus for row in rows}
@@ -137,23 +146,25 @@ def _of_study(
         of = (job.model, job.rule)
         uses = {"jobs": 1, "trainings": int(job.rule == "train"), "gpus": gpus.get(of, 0)}
         time = hours.HOUR * hours_of.get(of, 0.0)
-        tasks.append(Task(time, job.needs, {} if job.local else uses, job.priority))
+        tasks.append(ScheduledTask(time, job.needs, {} if job.local else uses, job.priority))
     others = [bounds | {"jobs": n, "trainings": m or bounds["trainings"]} for n, m in OTHER_BOUNDS]
     bounded = [bounds, *others]
-    peaks = study_peaks(study, [(one["jobs"], one["trainings"]) for one in bounded], assumed)
+    peaks = plan_disk_peaks(study, [(one["jobs"], one["trainings"]) for one in bounded], assumed)
     calendar = []
     for given, peak in zip([*bounded, {}], [*peaks, []], strict=True):
-        starts = start_times(tasks, given)
-        row = CalendarRow(given, duration(tasks, starts), most_in_use(tasks, starts, "gpus"), peak)
+        starts = scheduled_start_times(tasks, given)
+        row = PlanCalendarRow(
+            given, schedule_duration(tasks, starts), most_scheduled(tasks, starts, "gpus"), peak
+        )
         calendar.append(row)
     return [
         *parts,
         _of_design(study, works, assumed),
-        plan_tables.fitting_table(needs_of_gpus(study, works, assumed), assumed),
-        plan_tables.calendar_table(calendar),
+        plan_tables.plan_fitting_table(plan_gpu_needs(study, works, assumed), assumed),
+        plan_tables.plan_calendar_table(calendar),
         _partitions(study, site),
-        plan_tables.peak_table(calendar[0].peak),
-        plan_tables.assumption_table(assumed),
+        plan_tables.plan_peak_table(calendar[0].peak),
+        plan_tables.plan_assumption_table(assumed),
     ]
 
 
@@ -162,34 +173,34 @@ def _of_design(study: Study, works: Mapping[str, ModelWorkload], assumed: Assump
     stages, extended = study.overlay.stages, study.overlay.extends
     if stages is None or extended is None or len(study.seeds) != stages.seeds[-1]:
         return ""
-    from geosd.cli.staged_plan import design_in_stages  # its scipy takes half a second
+    from geosd.cli.staged_plan import staged_plan_table  # its scipy takes half a second
 
-    whole = resolve(study.params, extended)
-    others = {model: model_workload(whole, model, assumed) for model in whole.models}
-    return design_in_stages(study, works, whole, others, assumed)
+    whole = resolve_study(study.params, extended)
+    others = {model: plan_model_workload(whole, model, assumed) for model in whole.models}
+    return staged_plan_table(study, works, whole, others, assumed)
 
 
-def needs_of_gpus(
+def plan_gpu_needs(
     study: Study, works: Mapping[str, ModelWorkload], assumed: Assumptions
-) -> dict[str, list[GpuNeed]]:
+) -> dict[str, list[FittingGpu]]:
     """What the GPUs of each published model's jobs must have."""
     needs = {}
     for model, work in works.items():
         if model in published_architectures():
             rollout = study.section("rollout", model)
-            share = EngineShare(rollout["memory"], rollout["tensor_parallel"])
-            needs[model] = gpu_needs(work, share, assumed)
+            share = FittingEngineShare(rollout["memory"], rollout["tensor_parallel"])
+            needs[model] = fitting_gpus(work, share, assumed)
     return needs
 
 
-def _times_elsewhere(study: Study, rows: Sequence[hours.PlanRow]) -> str:
+def _times_elsewhere(study: Study, rows: Sequence[hours.HoursRow]) -> str:
     """Times of jobs without a GPU in other studies, in words; nothing where all are measured."""
     wanted = [(row.model, row.rule) for row in rows if row.jobs and row.measured is None]
     if not wanted:
         return ""
     took = {of: hours.hours_in_results(RESULTS, *of) for of in wanted}
     known = [
-        f"{rule} of {model} {plan_tables.time_words(hours.HOUR * fmean(found))} ({len(found)})"
+        f"{rule} of {model} {plan_tables.plan_time_words(hours.HOUR * fmean(found))} ({len(found)})"
         for (model, rule), found in took.items()
         if found
     ]
@@ -215,30 +226,30 @@ def _time_limits(study: Study, longest: int) -> dict[tuple[str, str], tuple[int,
     return limits
 
 
-def slurm_requests(
+def plan_slurm_requests(
     study: Study, models: Sequence[str], max_minutes: int
-) -> dict[slurm.Request, list[str]]:
+) -> dict[slurm.SlurmRequest, list[str]]:
     """Requests of the planned jobs to SLURM, each once -> the models and rules that make them.
 
     A job asks for `max_minutes` at most, and goes on when it is submitted again.
     """
-    requests: dict[slurm.Request, list[str]] = {}
+    requests: dict[slurm.SlurmRequest, list[str]] = {}
     for model, rule in product(models, job_counts(study)):
         job = study.resources_of(model).job(rule)
         nodes = getattr(job, "nodes", 1)  # trainings alone are spread over several
         minutes = min(job.minutes, max_minutes)
-        request = slurm.Request(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
+        request = slurm.SlurmRequest(job.gpus // nodes, job.mem_mb, minutes, job.threads, nodes)
         requests.setdefault(request, []).append(f"{model}/{rule}")
     return requests
 
 
-def _partitions(study: Study, site: slurm.Site) -> str:
+def _partitions(study: Study, site: slurm.SlurmSite) -> str:
     """Whether each job fits a partition of the site, in words."""
-    requests = slurm_requests(study, study.models, site.max_minutes)
-    checks = slurm.check_fits(requests, site, SITE)
+    requests = plan_slurm_requests(study, study.models, site.max_minutes)
+    checks = slurm.check_slurm_fits(requests, site, SITE)
     faults = [check for check in checks if check.state != "ok"]
     if faults:
-        return report(faults)
+        return report_checks(faults)
     minutes = max(request.minutes for request in requests)
     mem_mb = max(request.mem_mb for request in requests)
     gpus = max(request.gpus for request in requests)
@@ -256,7 +267,7 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
             f"{model!r} is none of the paper's models in params.yaml. Allowed: {', '.join(known)}."
             "\nHint: without --model the plan lists every model of the study."
         )
-    work = model_workload(study, model, assumed)
+    work = plan_model_workload(study, model, assumed)
     shape = architecture(model)
     request = work.gpu_requests["train"]
     memories = []
@@ -264,23 +275,23 @@ def _of_model(study: Study, model: str, assumed: Assumptions) -> list[str]:
         of_trainer = gpu_memory.training_gpu_memory(shape, training, request, assumed)
         of_sampler = gpu_memory.inference_gpu_memory(shape, training, request, assumed)
         memories.append([of_trainer, of_sampler])
-    largest = max(memories, key=lambda both: sum(map(gpu_memory.total_bytes, both)))
+    largest = max(memories, key=lambda both: sum(map(gpu_memory.total_gpu_memory, both)))
     parts = [f"# {shape.label} in study {study.name}: N = {shape.parameters / 1e9:.3f} billion"]
     gpus = {"training": request.trainers, "inference": request.inference}
     for (role, n), parts_of_gpu in zip(gpus.items(), largest, strict=True):
         if n:
             title = f"One of {n} {role} GPUs"
-            parts.append(plan_tables.gpu_memory_table(title, parts_of_gpu, assumed))
-    parts.append(plan_tables.sync_words(_weight_syncs(study, {model: work}, assumed)))
-    return [*parts, plan_tables.assumption_table(assumed)]
+            parts.append(plan_tables.plan_gpu_memory_table(title, parts_of_gpu, assumed))
+    parts.append(plan_tables.plan_sync_words(_weight_syncs(study, {model: work}, assumed)))
+    return [*parts, plan_tables.plan_assumption_table(assumed)]
 
 
 def _weight_syncs(
     study: Study, works: Mapping[str, ModelWorkload], assumed: Assumptions
-) -> dict[str, hours.WeightSync]:
+) -> dict[str, hours.WeightSyncHours]:
     """What a sync takes of each published model that a training samples with vLLM."""
     return {
-        model: hours.weight_sync(architecture(model), work.gpu_requests["train"], assumed)
+        model: hours.weight_sync_hours(architecture(model), work.gpu_requests["train"], assumed)
         for model, work in works.items()
         if model in published_architectures()
         and study.section("rollout", model)["engine"] == "vllm"
@@ -288,9 +299,9 @@ def _weight_syncs(
     }
 
 
-def study_peaks(
+def plan_disk_peaks(
     study: Study, bounds: Sequence[tuple[int, int]], assumed: Assumptions
-) -> list[list[memory_and_disk.MemoryPart]]:
+) -> list[list[memory_and_disk.MemoryAndDiskPart]]:
     """The most that the study's published models have on disk, for each (jobs, trainings) at once.
 
     Empty lists where the study has no such model.
@@ -301,14 +312,14 @@ def study_peaks(
     for model in study.models:
         if model in published_architectures():
             of_model = [file for file in waiting if f"/{model}/" in file]
-            works.append(model_workload(study, model, assumed, len(of_model)))
+            works.append(plan_model_workload(study, model, assumed, len(of_model)))
     if not works:
         return [[] for _ in bounds]
     keep = study.overlay.keep
     return [memory_and_disk.peak_disk(works, keep, *bound, assumed) for bound in bounds]
 
 
-def model_workload(
+def plan_model_workload(
     study: Study, model: str, assumed: Assumptions, waiting: int = 0
 ) -> ModelWorkload:
     """What the jobs of a model do; `waiting` files of weights other studies have yet to read."""
@@ -331,17 +342,17 @@ def model_workload(
         model=model,
         jobs=counts,
         gpu_requests={
-            rule: GpuRequest(job.gpus, getattr(job, "inference_gpus", 0))
+            rule: WorkloadGpus(job.gpus, getattr(job, "inference_gpus", 0))
             for rule, job in jobs.items()
         },
         pool=SamplingWorkload(problems * pool["rollouts"], pool["response_tokens"], problems, 1),
         evaluation=_evaluation(data, study.section("evaluation", model)),
         trainings={
-            variant: training_workload(settings, assumed)
+            variant: training_workload_of_settings(settings, assumed)
             for variant, settings in trainings.items()
             if variant not in study.early_stops
         },
-        stored=StoredWeights(
+        stored=StoredWeightsWorkload(
             {"float32": 4, "bfloat16": 2}[storage],
             len(study.seeds) * sum(files),
             max(files),

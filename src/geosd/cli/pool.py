@@ -8,14 +8,14 @@ A job that was killed, or ended by SIGTERM, goes on from its scratch folder, as 
 from contextlib import closing
 from pathlib import Path
 
-from geosd.cli.job import Job
+from geosd.cli.job import StepJob
 from geosd.files import write_json
 from geosd.json_lines import write_jsonl
-from geosd.problems.problem_splits import read_worked_solutions
-from geosd.problems.records import Sample, read_problems
+from geosd.problems.problem_splits import read_split_solutions
+from geosd.problems.records import SampleRecord, read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.graded_sampler import Draw, open_checkpoint
+from geosd.sampling.graded_sampler import GradedDraw, open_graded_sampler
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import count_pool, graded_solutions, pool_solutions, pool_summary
@@ -38,22 +38,24 @@ def main(
         problems: The training problems; the card of the data set lies in their folder.
         scratch: Folder of the rollouts that a killed job continues from.
     """
-    job = Job("pool", params, study, model, draw=draw, out=out)
+    job = StepJob("pool", params, study, model, draw=draw, out=out)
     settings = job.settings
     inputs = prove_checkpoint(base) | prove([problems])
     training = read_problems(problems)
-    texts: list[Sample] = []
+    texts: list[SampleRecord] = []
     kept, more = None, {}
     if "solutions" in settings:
         card = problems.with_name("card.json")
         inputs |= prove([card])
         with closing(get_data_source(settings["source"]).grader()) as grade:
-            texts += graded_solutions(training, read_worked_solutions(card), grade)
+            texts += graded_solutions(training, read_split_solutions(card), grade)
     if settings.get("solutions") != "given":
-        opened = open_checkpoint(base, settings, f"pool of {model}")
+        opened = open_graded_sampler(base, settings, f"pool of {model}")
         more = {"precision": opened.precision}
         kept = KeptSamples(scratch, job.identity(inputs, **more))
-        rollouts = Draw(training, range(settings["rollouts"]), seed_of(settings["seed"], "pool"))
+        rollouts = GradedDraw(
+            training, range(settings["rollouts"]), seed_of(settings["seed"], "pool")
+        )
         sampling = SamplingParams(settings["temperature"], 1.0, settings["response_tokens"])
         with opened.graded(kept) as sampler:
             texts += sampler.draw([rollouts], sampling)

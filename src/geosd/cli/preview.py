@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from geosd.cli.analyse import analysed
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.config.output_needs import unmet_needs
-from geosd.config.run_folders import RunFolders, RunRow
+from geosd.config.run_folders import RunFolders, RunFoldersRow
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
 from geosd.reporting import saved_tables, specs
-from geosd.reporting.preview_table import open_signs, preview_table
-from geosd.scores.score_table import Run
+from geosd.reporting.preview_table import preview_open_signs, preview_table
+from geosd.scores.score_table import ScoredRun
 
 
 def main(
@@ -28,13 +28,13 @@ def main(
         study: Name of the study; default: the one that params.yaml names.
         out: Where the table and the frontier are written, in a folder of the study's name.
     """
-    resolved = resolve(load(params), study)
+    resolved = resolve_study(load(params), study)
     name = resolved.name
     rows = RunFolders(resolved).rows()
     done = {}
     for row in rows:
         if _is_evaluated(row):
-            done[Run(row.model, row.variant, row.seed, row.draw)] = row
+            done[ScoredRun(row.model, row.variant, row.seed, row.draw)] = row
     if not done:
         sys.exit(
             f"No run of study {name} has been evaluated yet, of {len(rows)}.\n"
@@ -52,7 +52,7 @@ def main(
     written = saved_tables.save(table, folder, table.name)
     console.print(Markdown((folder / "preview.md").read_text(encoding="utf-8")))
     words = [f"PREVIEW of study {name}: {len(done)} of {len(rows)} runs are evaluated."]
-    undecided = open_signs(scores, shown, methods, seeds)
+    undecided = preview_open_signs(scores, shown, methods, seeds)
     if undecided:
         words.append(f"With all seeds, Δ OOD may have either sign: {', '.join(undecided)}.")
     if 1 < len(resolved.base_draws) < seeds:
@@ -62,12 +62,12 @@ def main(
     compared = [model for model in shown if model in with_base]
     if compared and not any(unmet_needs(resolved, spec)):
         given = settings("figure_frontier", resolved) | {"models": compared}
-        written += specs.render("figure_frontier", {"scores": scores}, given, folder)
+        written += specs.render_output_spec("figure_frontier", {"scores": scores}, given, folder)
     words += [f"Files    {path}" for path in written if path.suffix in (".md", ".pdf")]
     console.print("\n".join(words), markup=False, highlight=False, soft_wrap=True)
 
 
-def _is_evaluated(row: RunRow) -> bool:
+def _is_evaluated(row: RunFoldersRow) -> bool:
     """Whether the samples of a run, and the log of its training, are there and whole."""
     with suppress(DamagedManifestError):  # absent, or not whole
         for folder in filter(None, [row.evaluate, row.train]):

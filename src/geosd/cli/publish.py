@@ -24,16 +24,16 @@ import tyro
 import yaml
 from dvc.repo import Repo
 
-from geosd.config import Family, load, resolve_entry
+from geosd.config import Family, load, resolve_study_or_family
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import write_text
 from geosd.prerequisites.folder_name import refuse_folder
 from geosd.provenance.code import NO_HISTORY, why_no_commit
 from geosd.provenance.workflow_records import (
     PUBLISHED,
-    collect_records,
-    install_records,
-    records_file,
+    collect_workflow_records,
+    install_workflow_records,
+    workflow_records_file,
 )
 from geosd.reporting.shipping import MANIFEST
 
@@ -43,7 +43,7 @@ CHECK = "check"  # the stage of a pipeline that makes no result
 SOURCES = ("Snakefile", "params.yaml", "dvc.yaml", "pipelines", "workflow", "src", "base_models")
 
 
-def run(*command: str) -> str:
+def run_to_publish(*command: str) -> str:
     """Output of a command of DVC, git or Snakemake; if it fails, this process ends with that."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -51,29 +51,29 @@ def run(*command: str) -> str:
     return done.stdout + done.stderr
 
 
-def all_folders(study: str) -> list[Path]:
+def folders_to_publish(study: str) -> list[Path]:
     """The folders to publish: those of a study that exist, its own and the shared ones it uses.
 
     Git keeps the outputs of a shipped study, so DVC must not. A family has its own alone.
     """
-    resolved = resolve_entry(load("params.yaml"), study)
+    resolved = resolve_study_or_family(load("params.yaml"), study)
     shared = [] if isinstance(resolved, Family) else RunFolders(resolved).shared()
     folders = map(Path, (f"results/{study}", f"figures/{study}", *shared))
     return [path for path in folders if path.exists() and not (path / MANIFEST).exists()]
 
 
-def pipeline_of(stage: str) -> str:
+def _pipeline_of(stage: str) -> str:
     """The dvc.yaml of a stage, by the stage's name."""
     return stage.rpartition(":")[0] or PIPELINE
 
 
-def write_code(pipeline: str) -> tuple[str, ...]:
+def _write_code(pipeline: str) -> tuple[str, ...]:
     """The command that writes the digests of code that the stages of a pipeline depend on."""
     study = FIRST if pipeline == PIPELINE else Path(pipeline).parent.name
     return (sys.executable, "workflow/dvc/generate.py", "--check", "--study", study)
 
 
-def stage_outputs() -> dict[Path, str]:
+def _stage_outputs() -> dict[Path, str]:
     """Each output of a stage of a dvc.yaml that DVC keeps, and the stage's name."""
     outputs = {}
     with Repo() as repo:
@@ -85,7 +85,7 @@ def stage_outputs() -> dict[Path, str]:
     return outputs
 
 
-def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
+def _short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
     """The targets once each, with a dvc.yaml for its stages where all of them are there.
 
     DVC reads dvc.yaml and dvc.lock anew for every target, a second or two each time.
@@ -93,13 +93,13 @@ def short_targets(targets: Iterable[str], stages: Iterable[str]) -> list[str]:
     named = dict.fromkeys(targets)
     of_pipeline: dict[str, set[str]] = {}
     for stage in stages:
-        of_pipeline.setdefault(pipeline_of(stage), set()).add(stage)
+        of_pipeline.setdefault(_pipeline_of(stage), set()).add(stage)
     whole = [name for name, all_of in of_pipeline.items() if all_of <= named.keys()]
     inside = set().union(*(of_pipeline[name] for name in whole))
     return whole + [target for target in named if target not in inside]
 
 
-def commit(targets: Collection[str], folders: Iterable[Path]) -> list[str]:
+def commit_to_publish(targets: Collection[str], folders: Iterable[Path]) -> list[str]:
     """Let DVC take what lies in the folders as what the targets make.
 
     --force: trust the files, which Snakemake has just called up to date. Snakemake compares large
@@ -113,10 +113,10 @@ def commit(targets: Collection[str], folders: Iterable[Path]) -> list[str]:
         if name.endswith(PIPELINE):
             pipelines[name] = None
         elif not name.endswith(".dvc"):
-            pipelines[pipeline_of(name)] = None
+            pipelines[_pipeline_of(name)] = None
     checks = []
     for pipeline in pipelines:
-        run(*write_code(pipeline))
+        run_to_publish(*_write_code(pipeline))
         if pipeline not in targets:
             checks.append(CHECK if pipeline == PIPELINE else f"{pipeline}:{CHECK}")
     times = {}
@@ -124,14 +124,14 @@ def commit(targets: Collection[str], folders: Iterable[Path]) -> list[str]:
         for path in folder.rglob("*"):
             if path.is_file():
                 times[path] = path.stat().st_mtime_ns
-    run("dvc", "commit", "--force", *checks, *targets)
+    run_to_publish("dvc", "commit", "--force", *checks, *targets)
     for path, time in times.items():
         if path.stat().st_mtime_ns != time:  # DVC would hash it again where it is set in vain
             os.utime(path, ns=(time, time))
     return list(pipelines)
 
 
-def write_pointer(folder: Path) -> Path:
+def _write_pointer(folder: Path) -> Path:
     """Write the file by which DVC keeps a folder that no stage makes; DVC adds the hash to it."""
     path = PUBLISHED / f"{folder}.dvc"
     if not path.exists():
@@ -160,44 +160,44 @@ def main(study: str) -> None:
         SystemExit: The sources are not committed, or the study is not finished.
     """
     refuse_folder(Path.cwd())
-    changed = run("git", "status", "--porcelain", "--untracked-files=no", "--", *SOURCES)
+    changed = run_to_publish("git", "status", "--porcelain", "--untracked-files=no", "--", *SOURCES)
     if changed:
         raise SystemExit(
             f"Not committed yet:\n{changed}Hint: commit first; what is published names the commit"
             " that it can be made again from."
         )
-    if not is_finished(study):
+    if not _is_finished(study):
         raise SystemExit(
             f"Study {study} is not finished, or not up to date.\n"
             f"Hint: `make plan STUDY={study}` says what is missing."
         )
-    folders = all_folders(study)
-    stages = stage_outputs()
+    folders = folders_to_publish(study)
+    stages = _stage_outputs()
     tracked, targets = [], []
     for folder in folders:
         inside = [out for out in stages if out == folder or folder in out.parents]
         others = _undeclared(folder, inside)
         tracked += inside + others
         targets += [stages[out] for out in inside]
-        targets += [str(write_pointer(path)) for path in others]
-    targets = short_targets(targets, stages.values())
-    pipelines = commit(targets, folders)
+        targets += [str(_write_pointer(path)) for path in others]
+    targets = _short_targets(targets, stages.values())
+    pipelines = commit_to_publish(targets, folders)
     pointers = [name for name in targets if name.endswith(".dvc")]
-    outputs = collect_records(folders, tracked)
+    outputs = collect_workflow_records(folders, tracked)
     packed = json.dumps({"targets": targets, "outputs": outputs}, sort_keys=True).encode()
-    records_file(study).parent.mkdir(exist_ok=True)
-    records_file(study).write_bytes(gzip.compress(packed, mtime=0))
+    workflow_records_file(study).parent.mkdir(exist_ok=True)
+    workflow_records_file(study).write_bytes(gzip.compress(packed, mtime=0))
     # DVC names a folder that it keeps in the .gitignore of the folder above.
     kept = [LOCK if name == PIPELINE else str(Path(name).parent) for name in pipelines]
-    committed = [str(records_file(study)), *pointers, *kept]
+    committed = [str(workflow_records_file(study)), *pointers, *kept]
     committed += [name for name in ("figures/.gitignore",) if Path(name).exists()]
     if LOCK in kept:
         subprocess.run(("git", "update-index", "--no-skip-worktree", LOCK), capture_output=True)
-    run("git", "add", "--", *committed)
-    if run("git", "diff", "--cached", "--name-only", "--", *committed):
-        run("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
+    run_to_publish("git", "add", "--", *committed)
+    if run_to_publish("git", "diff", "--cached", "--name-only", "--", *committed):
+        run_to_publish("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
     # All of a dvc.yaml in place of some of its stages: DVC reads its lock once for each target.
-    print(run("dvc", "push", *pipelines, *pointers).strip())
+    print(run_to_publish("dvc", "push", *pipelines, *pointers).strip())
     print(f"{len(outputs)} files of study {study} are published; `git push` shares them.")
 
 
@@ -214,15 +214,15 @@ def dvc_commit(study: str, finished: bool = False) -> None:
             f"DVC does not know study {study}: {why}. Snakemake knows it, and nothing is missing."
         )
         return
-    hide_lock()
+    hide_published_lock()
     pipeline = PIPELINE if study == FIRST else f"pipelines/{study}/{PIPELINE}"
-    if finished and subprocess.run(write_code(pipeline), capture_output=True).returncode:
+    if finished and subprocess.run(_write_code(pipeline), capture_output=True).returncode:
         print(f"`make dvc STUDY={study}` lets DVC know study {study} as it stands in params.yaml.")
-    elif not (finished or is_finished(study)):
+    elif not (finished or _is_finished(study)):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
     else:
         try:
-            commit([pipeline], all_folders(study))
+            commit_to_publish([pipeline], folders_to_publish(study))
         except SystemExit as error:
             if not finished:
                 raise
@@ -232,19 +232,21 @@ def dvc_commit(study: str, finished: bool = False) -> None:
         print(f"DVC knows study {study}: `dvc status` finds nothing to do in {pipeline}.")
 
 
-def hide_lock() -> None:
+def hide_published_lock() -> None:
     """Hide the hashes in dvc.lock from `git status` while git's own dvc.lock is empty."""
-    if run("git", "ls-files", LOCK) and "stages:" not in run("git", "show", f":./{LOCK}"):
-        run("git", "update-index", "--skip-worktree", LOCK)
+    if run_to_publish("git", "ls-files", LOCK) and "stages:" not in run_to_publish(
+        "git", "show", f":./{LOCK}"
+    ):
+        run_to_publish("git", "update-index", "--skip-worktree", LOCK)
 
 
-def is_finished(study: str) -> bool:
+def _is_finished(study: str) -> bool:
     """Whether Snakemake finds nothing to do."""
     options = ("--profile", "local", "--dry-run", "--config", f"study={study}")
-    return "Nothing to be done" in run("snakemake", *options)
+    return "Nothing to be done" in run_to_publish("snakemake", *options)
 
 
-def not_fetched(error: str) -> str:
+def _not_fetched(error: str) -> str:
     """The message where DVC could not fetch: its words, or in their place that its store is gone.
 
     Without a store DVC lists each file that it does not find, and not the store.
@@ -259,7 +261,9 @@ def not_fetched(error: str) -> str:
     )
 
 
-def restore(study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional] = ()) -> None:
+def restore_published(
+    study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+) -> None:
     """Fetch what DVC keeps of a study, and let Snakemake know what it was made from.
 
     Args:
@@ -270,22 +274,24 @@ def restore(study: str, targets: Annotated[tuple[str, ...], tyro.conf.Positional
             published.
     """
     refuse_folder(Path.cwd())
-    if not records_file(study).exists():
+    if not workflow_records_file(study).exists():
         names = sorted(path.name.split(".")[0] for path in PUBLISHED.glob("*.json.gz"))
         raise SystemExit(
-            f"Study {study} has not been published: there is no {records_file(study)}.\n"
+            f"Study {study} has not been published: there is no {workflow_records_file(study)}.\n"
             f"Hint: published are: {', '.join(names) or 'none'}."
         )
-    published = json.loads(gzip.decompress(records_file(study).read_bytes()))
+    published = json.loads(gzip.decompress(workflow_records_file(study).read_bytes()))
     try:
-        print(run("dvc", "pull", *(targets or published["targets"])).strip())
+        print(run_to_publish("dvc", "pull", *(targets or published["targets"])).strip())
     except SystemExit as error:
-        raise SystemExit(not_fetched(str(error))) from error
+        raise SystemExit(_not_fetched(str(error))) from error
     # Without an error: where params.yaml was edited here, the stages of DVC say so themselves.
     for pipeline in (PIPELINE, *(n for n in published["targets"] if n.endswith(f"/{PIPELINE}"))):
-        subprocess.run(write_code(pipeline), capture_output=True)
+        subprocess.run(_write_code(pipeline), capture_output=True)
     own = (f"figures/{study}", *(f"results/{name}" for name in (study, *SHARED)))
-    same, others, absent = install_records(records_file(study), published["outputs"], own)
+    same, others, absent = install_workflow_records(
+        workflow_records_file(study), published["outputs"], own
+    )
     print(f"{same} files are as published, {len(others)} are others, {absent} are not here.")
     if others:
         raise SystemExit(

@@ -6,7 +6,7 @@ removes it. The run's manifest keeps the hash of what is removed.
 
 from pathlib import Path
 
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.kept_weights import kept_for, weight_readers
 from geosd.files import write_json
 
@@ -21,7 +21,7 @@ def main(study: str, weights: Path, out: Path, params: Path = Path("params.yaml"
     Raises:
         ValueError: The study has no such file of weights; nothing is removed.
     """
-    resolved = resolve(load(params), study)
+    resolved = resolve_study(load(params), study)
     # Another spelling of a file's path would find no study that keeps it.
     if str(weights) not in (known := weight_readers(resolved)):
         raise ValueError(

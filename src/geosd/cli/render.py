@@ -5,10 +5,10 @@ from typing import Annotated
 
 import tyro
 
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 from geosd.config.output_needs import unmet_needs
 from geosd.provenance.proof import prove
-from geosd.reporting.specs import output_specs, render
+from geosd.reporting.specs import output_specs, render_output_spec
 from geosd.scores.tidy import read_tidy_files
 
 
@@ -25,7 +25,7 @@ def main(
         name: Its name, that of its module in geosd.reporting, e.g. figure_frontier.
         tidy: The tidy files that it reads, each known by its own name.
     """
-    resolved = resolve(load(params), study)
+    resolved = resolve_study(load(params), study)
     shown = settings(name, resolved)
     for missing in unmet_needs(resolved, output_specs()[name]):
         raise ValueError(f"{name} {missing}, for {study}.\nHint: params.yaml says what it has.")
@@ -37,7 +37,7 @@ def main(
         )
     tables = read_tidy_files(tidy)
     prove(tidy)
-    render(name, tables, shown, out)
+    render_output_spec(name, tables, shown, out)
 
 
 def _listed(names: object) -> str:

@@ -6,9 +6,9 @@ from typing import Annotated
 import tyro
 
 from geosd.config import load, resolve_family
-from geosd.config.family import study_of_tidy_file
+from geosd.config.family import study_of_family_file
 from geosd.provenance.proof import prove
-from geosd.reporting.specs import family_specs, render
+from geosd.reporting.specs import family_specs, render_output_spec
 from geosd.scores.tidy import read_tidy
 
 
@@ -29,7 +29,7 @@ def main(
         ValueError: The files are others than those that the output reads.
     """
     resolved = resolve_family(load(params), family)
-    given = {(path.name.partition(".")[0], study_of_tidy_file(path)): path for path in tidy}
+    given = {(path.name.partition(".")[0], study_of_family_file(path)): path for path in tidy}
     reads = family_specs()[name].reads
     wanted = {(table, study) for table in reads for study in resolved.studies}
     missing = sorted(wanted ^ given.keys())
@@ -45,4 +45,4 @@ def main(
         table: {study: read_tidy(table, given[table, study]) for study in resolved.studies}
         for table in reads
     }
-    render(name, tables, resolved.settings(name), out)
+    render_output_spec(name, tables, resolved.settings(name), out)

@@ -12,17 +12,22 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from geosd.cli.cut_off_experiment import name_remnant
-from geosd.cli.snakemake_runs import WRITTEN, rules_of_outputs, snakemake, write_provenance
-from geosd.config import Family, Study, load, resolve, resolve_entry
-from geosd.config.planned import kept_configuration
+from geosd.cli.cut_off_experiment import name_cut_off_experiment
+from geosd.cli.snakemake_runs import (
+    WRITTEN,
+    snakemake,
+    snakemake_output_rules,
+    write_snakemake_report,
+)
+from geosd.config import Family, Study, load, resolve_study, resolve_study_or_family
+from geosd.config.planned import planned_configuration
 from geosd.config.run_folders import RunFolders
 from geosd.provenance.code import NO_COMMIT, why_no_commit
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.proof import prove
-from geosd.reporting.claims_numbers import interval_words
+from geosd.reporting.claims_numbers import numbers_of_interval
 from geosd.reporting.claims_page import NO_WORDS
-from geosd.reporting.claims_sentences import counts_in_words, finding_in_words
+from geosd.reporting.claims_sentences import claims_counts_sentence, finding_sentence
 from geosd.scores.tidy import read_tidy
 
 SHOWN_FILES = 5
@@ -37,31 +42,33 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
     Args:
         outputs_only: Make tables, figures and pages alone, of the results that are there.
     """
-    name_remnant()
+    name_cut_off_experiment()
     # A mistake is named without Snakemake's words around it.
     params = load("params.yaml")
-    resolved = resolve_entry(params, study)
+    resolved = resolve_study_or_family(params, study)
     if isinstance(resolved, Family):
         _run_family(resolved, outputs_only)
         return
-    check_links()
-    say_why_no_commit()
+    _check_links()
+    _say_why_no_commit()
     # The report and the summary are of the same configuration as the jobs.
-    with kept_configuration():
-        with alone_in_results():
-            snakemake(study, "--logger", "brief", *(rules_of_outputs() if outputs_only else ()))
+    with planned_configuration():
+        with _alone_in_results():
+            snakemake(
+                study, "--logger", "brief", *(snakemake_output_rules() if outputs_only else ())
+            )
         if not outputs_only:
-            summary(study)
+            print_run_summary(study)
             print(f"\nFigures  figures/{study}/")
             print(f"Logs     logs/{study}/, of Snakemake .snakemake/log/")
             print(f"Report   results/{study}/report.html")
-            say_what_is_missing(resolved)
-        write_provenance(study)  # last: what was found is said, also where this fails
+            _say_what_is_missing(resolved)
+        write_snakemake_report(study)  # last: what was found is said, also where this fails
 
 
 def _run_family(family: Family, outputs_only: bool) -> None:
     """Run each study of a family, unless its outputs are wanted alone; then draw the family."""
-    with kept_configuration(family.params):
+    with planned_configuration(family.params):
         for study in [] if outputs_only else family.studies:
             print(f"== {study}", flush=True)
             main(study)
@@ -70,7 +77,7 @@ def _run_family(family: Family, outputs_only: bool) -> None:
     print(f"Report   results/{family.name}/report.html")
 
 
-def say_why_no_commit() -> None:
+def _say_why_no_commit() -> None:
     """Say once that the manifests of a run will name no commit, where git refuses to give one."""
     why = why_no_commit(Path())
     if why == NO_COMMIT["dubious ownership"]:
@@ -81,7 +88,7 @@ def say_why_no_commit() -> None:
         )
 
 
-def check_links() -> None:
+def _check_links() -> None:
     """Refuse a folder that is a link to nowhere, as to a disk that is not mounted.
 
     Raises:
@@ -96,7 +103,7 @@ def check_links() -> None:
 
 
 @contextmanager
-def alone_in_results() -> Iterator[None]:
+def _alone_in_results() -> Iterator[None]:
     """Context in which no other clone runs a study into the results that this one shares by a link.
 
     Within a clone Snakemake's own lock is enough.
@@ -122,12 +129,12 @@ def alone_in_results() -> Iterator[None]:
         yield
 
 
-def say_what_is_missing(study: Study) -> None:
+def _say_what_is_missing(study: Study) -> None:
     """Name files from which the study was made and that are gone, and how to make them again.
 
     Snakemake makes nothing again that no file which is there waits for.
     """
-    missing = missing_files(study)
+    missing = _missing_files(study)
     if missing:
         command = f"snakemake --profile local --config study={study.name} -- {missing[0]}"
         more = len(missing) - SHOWN_FILES
@@ -137,7 +144,7 @@ def say_what_is_missing(study: Study) -> None:
         print(f"Hint: `{command}` makes one again, `make stale STUDY={study.name}` says more.")
 
 
-def missing_files(study: Study) -> list[Path]:
+def _missing_files(study: Study) -> list[Path]:
     """What a study's manifests record and is gone, but for weights that the study lets go."""
     analysed = Path("results", study.name, "analyse", MANIFEST)
     recorded: dict[Path, None] = {}
@@ -154,7 +161,7 @@ def missing_files(study: Study) -> list[Path]:
     return missing
 
 
-def summary(
+def print_run_summary(
     study: str | None = None, params: Path = Path("params.yaml"), figures: Path = Path("figures")
 ) -> None:
     """Print what a run of a study found: its first table, its words on the claims, and its aim.
@@ -163,7 +170,7 @@ def summary(
         study: Name of the study; default: the one that params.yaml names.
         figures: Where the tables and claims of studies lie, each study in its own folder.
     """
-    resolved = resolve(load(params), study)
+    resolved = resolve_study(load(params), study)
     folder, console = figures / resolved.name, Console()
     tables = [name for name in resolved.outputs if name.startswith("table_")]
     if tables:
@@ -178,10 +185,14 @@ def summary(
     if "claims" in resolved.outputs:
         ledger = read_tidy("claims", folder / "claims.csv")
         prove([folder / "claims.csv"])
-        console.print(finding_in_words(ledger), markup=False, highlight=False)
+        console.print(finding_sentence(ledger), markup=False, highlight=False)
         if resolved.overlay.verdicts:
             console.print(_primary_claims(ledger))
-            words = [counts_in_words(ledger), f"The paper's claims: {folder}/claims.md", *words]
+            words = [
+                claims_counts_sentence(ledger),
+                f"The paper's claims: {folder}/claims.md",
+                *words,
+            ]
         else:
             words.insert(0, f"{NO_WORDS} (`verdicts` in params.yaml): {folder}/claims.md")
     console.print("\n".join(words), markup=False, highlight=False)
@@ -192,5 +203,5 @@ def _primary_claims(ledger: pd.DataFrame) -> Table:
     lines = Table.grid(padding=(0, 2, 0, 0))
     shown = ledger[(ledger["part"] == "primary") & (ledger["word"] != "not exercised")]
     for row in shown.drop_duplicates("claim").to_dict("records"):
-        lines.add_row(row["word"], Text(" ".join(interval_words(row))), row["statement"])
+        lines.add_row(row["word"], Text(" ".join(numbers_of_interval(row))), row["statement"])
     return lines

@@ -8,14 +8,14 @@ import os
 import shutil
 from pathlib import Path
 
-from geosd.cli.job import Job
-from geosd.config.run_folders import RunFolders, write_index
+from geosd.cli.job import StepJob
+from geosd.config.run_folders import RunFolders, write_run_folders
 from geosd.provenance.manifest import MANIFEST
 
 
 def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
     """Write the index of a study's runs, and links by which people find a run."""
-    job = Job("runs", params, study)
+    job = StepJob("runs", params, study)
     rows = RunFolders(job.study).rows()
     links = out / "runs"
     index = out / "runs.csv"
@@ -27,5 +27,5 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
             target = getattr(row, step)
             if target:
                 (names / step).symlink_to(os.path.relpath(target, names))
-    write_index(index, rows)
+    write_run_folders(index, rows)
     job.write_manifest(out, [], [index], name=f"runs.{MANIFEST}")

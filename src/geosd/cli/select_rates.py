@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from geosd.config import ConfigError, load, resolve
+from geosd.config import ConfigError, load, resolve_study
 from geosd.config.study import Study
 from geosd.config.sweeps import swept_values
 from geosd.provenance.proof import prove
@@ -29,12 +29,12 @@ def main(study: str, scores: Path, params: Path = Path("params.yaml")) -> None:
         ConfigError: The study sweeps no learning rate, or none that is clear of a collapse.
         ValueError: A candidate was not validated.
     """
-    resolved = resolve(load(params), study)
+    resolved = resolve_study(load(params), study)
     table = read_tidy("scores", scores)
-    print(variants_block(resolved, table, prove([scores])[scores]), end="")
+    print(selected_rates_block(resolved, table, prove([scores])[scores]), end="")
 
 
-def variants_block(study: Study, scores: pd.DataFrame, sha256: str) -> str:
+def selected_rates_block(study: Study, scores: pd.DataFrame, sha256: str) -> str:
     """The block `variants` of a study that takes the rates that a selection chooses.
 
     Args:

@@ -8,19 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.cli.claims import judge
-from geosd.cli.run_manifests import summary_of_runs
-from geosd.config import Study, load, resolve
+from geosd.cli.claims import write_study_claims
+from geosd.cli.run_manifests import summary_of_run_manifests
+from geosd.config import Study, load, resolve_study
 from geosd.config import settings as settings_of
 from geosd.files import DamagedFileError, write_text
 from geosd.provenance.history import unknown_commits
 from geosd.provenance.manifest import MANIFEST as RUN_MANIFEST
 from geosd.provenance.proof import prove
 from geosd.reporting import shipping
-from geosd.reporting.environment_page import commits_of_runs
+from geosd.reporting.environment_page import environment_commits
 from geosd.reporting.run_summary import RunSummary
-from geosd.reporting.shipping import CLAIMS, code_of_outputs
-from geosd.reporting.specs import output_specs, render
+from geosd.reporting.shipping import CLAIMS, shipping_code
+from geosd.reporting.specs import output_specs, render_output_spec
 from geosd.reporting.study_page import ENVIRONMENT, caption_markdown
 from geosd.scores.tidy import COLUMNS, read_tidy
 
@@ -59,7 +59,7 @@ def main(
             " study, or let workflow/dvc/generate.py declare these outputs with `cache: false`."
         )
     _check_commits(folder / ENVIRONMENT, study)
-    count = write_shipped(study, tidy, folder, params, runs)
+    count = ship_study_files(study, tidy, folder, params, runs)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{folder}: {count} outputs, {size / 1e6:.1f} MB. git add {folder} docs/results*")
 
@@ -71,7 +71,7 @@ def _check_commits(environment: Path, study: str) -> None:
             f"{environment} is not there: the page names the commits that made the runs, and is"
             f" shipped with them.\nHint: `make ship STUDY={study}` writes it first."
         )
-    named = commits_of_runs(environment.read_text(encoding="utf-8"))
+    named = environment_commits(environment.read_text(encoding="utf-8"))
     unknown = unknown_commits(named)
     if unknown:
         raise ValueError(
@@ -82,22 +82,22 @@ def _check_commits(environment: Path, study: str) -> None:
         )
 
 
-def write_shipped(
+def ship_study_files(
     study: str, tidy: Sequence[Path], folder: Path, params: Path, runs: Path | None = None
 ) -> int:
     """Write all files of a shipped study, from its tidy files; how many outputs it has.
 
     `runs` is its index of runs, whose folders have the manifests; None where no run enters.
     """
-    resolved = resolve(load(params), study)
-    outputs = output_settings(resolved)
+    resolved = resolve_study(load(params), study)
+    outputs = settings_to_ship(resolved)
     shipping.ship_tidy_tables(tidy, folder)
-    made = summary_of_runs(runs)
-    write_outputs(study, resolved.overlay.about, outputs, folder, made)
+    made = summary_of_run_manifests(runs)
+    ship_study_outputs(study, resolved.overlay.about, outputs, folder, made)
     return len(outputs)
 
 
-def output_settings(study: Study) -> dict[str, dict[str, Any]]:
+def settings_to_ship(study: Study) -> dict[str, dict[str, Any]]:
     """The settings of each output of a study, as a shipped study's manifest holds them.
 
     So what is drawn now is what is drawn from the manifest later.
@@ -106,7 +106,7 @@ def output_settings(study: Study) -> dict[str, dict[str, Any]]:
     return json.loads(json.dumps({name: settings_of(name, study) for name in known}))
 
 
-def redraw(study: str, figures: Path = Path("figures")) -> None:
+def redraw_shipped(study: str, figures: Path = Path("figures")) -> None:
     """Ship a study anew from what is shipped: its tables, figures, verdicts and manifest.
 
     The settings are those of the manifest, so later edits of params.yaml change
@@ -123,16 +123,16 @@ def redraw(study: str, figures: Path = Path("figures")) -> None:
             f"{study} is a family: it is drawn of what its studies ship.\nHint: `make figures"
             f" STUDY={study}` draws it."
         )
-    if changed := shipping.changed_files(folder, shipped.inputs):
+    if changed := shipping.changed_shipped_files(folder, shipped.inputs):
         raise ValueError(
             f"{folder / changed[0]} is not the tidy table that was shipped: its SHA-256 is not that"
             " of the manifest.\nHint: take it from git again, or run `make ship` where the study"
             " was run."
         )
-    write_outputs(study, shipped.about, shipped.outputs, folder, shipped.made)
+    ship_study_outputs(study, shipped.about, shipped.outputs, folder, shipped.made)
 
 
-def write_outputs(
+def ship_study_outputs(
     study: str,
     about: str,
     outputs: Mapping[str, dict[str, Any]],
@@ -143,7 +143,7 @@ def write_outputs(
 
     `about` says what the study is for; `outputs` has the settings of each; `made` is of its runs.
     """
-    sources = shipping.source_tables(folder)
+    sources = shipping.shipped_source_tables(folder)
     tables = {tidy: read_tidy(tidy, path) for tidy, path in sources.items()}
     files = [folder / ".gitignore"]
     write_text(files[0], shipping.IGNORE)
@@ -156,10 +156,10 @@ def write_outputs(
             t: tables.get(t, pd.DataFrame(columns=[*COLUMNS[t]]))
             for t in output_specs()[name].reads
         }
-        files += render(name, reads, settings, folder)
+        files += render_output_spec(name, reads, settings, folder)
         shown = [sources[tidy] for tidy in reads if tidy in sources]
         caption = caption_markdown(name, settings.get("models", ()), shown, folder)
-        if not all(shipping.shows_all(table, settings) for table in reads.values()):
+        if not all(shipping.shipped_shows_all(table, settings) for table in reads.values()):
             listed = f"that [{shipping.MANIFEST}]({shipping.MANIFEST}) lists under `{name}`"
             caption = f"{caption.rstrip()}\nIt shows the rows of the models and runs {listed}.\n"
         files.append(folder / f"{name}.caption.md")
@@ -170,20 +170,20 @@ def write_outputs(
         made=made,
         outputs=dict(outputs),
         packages={name: version(name) for name in shipping.PACKAGES},
-        code=code_of_outputs(outputs),
-        inputs=shipping.hashes_of(folder, sources.values()),
-        files=shipping.hashes_of(
+        code=shipping_code(outputs),
+        inputs=shipping.shipped_hashes(folder, sources.values()),
+        files=shipping.shipped_hashes(
             folder, (path for path in files if path.suffix[1:] not in shipping.NOT_KEPT)
         ),
     )
-    shipping.write_manifest(folder, manifest)
+    shipping.write_shipped_manifest(folder, manifest)
 
 
 def _judge_anew(
     study: str, tables: Mapping[str, pd.DataFrame], settings: Mapping[str, Any], folder: Path
 ) -> list[Path]:
     """The ledger's files; the manifest of a run's ledger goes where the verdicts are others."""
-    files = judge(study, tables, settings, folder)
+    files = write_study_claims(study, tables, settings, folder)
     try:
         prove(files)
     except DamagedFileError:

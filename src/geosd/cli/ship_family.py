@@ -16,11 +16,11 @@ from typing import Any
 import pandas as pd
 
 from geosd.config import Family, load, resolve_family
-from geosd.config.family import shipped_file, tidy_file
+from geosd.config.family import family_shipped_file, family_tidy_file
 from geosd.files import sha256, write_text
 from geosd.provenance.code import code_of
 from geosd.reporting import shipping
-from geosd.reporting.specs import family_specs, output_modules, render
+from geosd.reporting.specs import family_specs, output_spec_modules, render_output_spec
 from geosd.reporting.study_page import caption_markdown
 from geosd.scores.tidy import read_tidy
 
@@ -39,12 +39,12 @@ def main(family: str, figures: Path = Path("figures"), params: Path = Path("para
             for study in resolved.studies:
                 _check_shipped(study, tidy, figures)
     folder = figures / family
-    outputs, studies = settings_of_outputs(resolved)
-    write_outputs(family, resolved.overlay.about, outputs, studies, folder)
+    outputs, studies = ship_family_settings(resolved)
+    ship_family_outputs(family, resolved.overlay.about, outputs, studies, folder)
     print(f"{folder}: {len(resolved.outputs)} outputs. git add {folder} docs/results*")
 
 
-def settings_of_outputs(family: Family) -> tuple[dict[str, Settings], Settings]:
+def ship_family_settings(family: Family) -> tuple[dict[str, Settings], Settings]:
     """The settings of a family's outputs, as its manifest holds them.
 
     Outputs share most arguments. The second mapping holds the shared values: study -> argument ->
@@ -69,10 +69,10 @@ def settings_of_outputs(family: Family) -> tuple[dict[str, Settings], Settings]:
 def _check_shipped(study: str, tidy: str, figures: Path) -> None:
     """Refuse a tidy file that a study has not shipped, or that its results here contradict."""
     hint = f"Hint: `make ship STUDY={study}` ships it once it has run."
-    shipped = shipped_file(study, tidy, figures)
+    shipped = family_shipped_file(study, tidy, figures)
     if not shipped.exists() or not (figures / study / shipping.MANIFEST).exists():
         raise ValueError(f"{shipped} is not there: study {study} is not shipped.\n{hint}")
-    of_results = tidy_file(study, tidy)
+    of_results = family_tidy_file(study, tidy)
     if of_results.exists() and _text(of_results) != _text(shipped):
         raise ValueError(f"{of_results} is another table than {shipped}, which is shipped.\n{hint}")
 
@@ -82,7 +82,7 @@ def _text(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
-def redraw(family: str, figures: Path = Path("figures")) -> None:
+def redraw_shipped_family(family: str, figures: Path = Path("figures")) -> None:
     """Ship a family anew from its shipped studies, with the settings of its manifest.
 
     So later edits of params.yaml change nothing.
@@ -92,17 +92,17 @@ def redraw(family: str, figures: Path = Path("figures")) -> None:
     """
     folder = figures / family
     shipped = shipping.read_shipped(folder)
-    changed = shipping.changed_files(folder, shipped.inputs)
+    changed = shipping.changed_shipped_files(folder, shipped.inputs)
     if changed:
         raise ValueError(
             f"{os.path.normpath(folder / changed[0])} is not the table that {family} was shipped"
             f" with.\nHint: `make ship STUDY={family}` draws the family of the studies as they are"
             " shipped now; or take the table from git again."
         )
-    write_outputs(family, shipped.about, shipped.outputs, shipped.studies, folder)
+    ship_family_outputs(family, shipped.about, shipped.outputs, shipped.studies, folder)
 
 
-def write_outputs(
+def ship_family_outputs(
     family: str,
     about: str,
     outputs: Mapping[str, Mapping[str, Any]],
@@ -111,7 +111,7 @@ def write_outputs(
 ) -> None:
     """Write all files of a shipped family.
 
-    `about` says what the family shows; `outputs` and `studies` are as `settings_of_outputs` has
+    `about` says what the family shows; `outputs` and `studies` are as `ship_family_settings` has
     them.
     """
 
@@ -124,7 +124,7 @@ def write_outputs(
     for name, own in outputs.items():
         spec = family_specs()[name]
         files = {
-            tidy: {study: shipped_file(study, tidy, folder.parent) for study in studies}
+            tidy: {study: family_shipped_file(study, tidy, folder.parent) for study in studies}
             for tidy in spec.reads
         }
         tables = {
@@ -136,7 +136,7 @@ def write_outputs(
         for argument in arguments:
             shared = {study: of_study.get(argument) for study, of_study in studies.items()}
             given.setdefault(argument, shared)
-        made += render(name, tables, given, folder)
+        made += render_output_spec(name, tables, given, folder)
         shown = [file for by_study in files.values() for file in by_study.values()]
         read += shown
         made.append(folder / f"{name}.caption.md")
@@ -148,11 +148,11 @@ def write_outputs(
         outputs={name: dict(own) for name, own in outputs.items()},
         studies={study: dict(of_study) for study, of_study in studies.items()},
         packages={name: version(name) for name in shipping.PACKAGES},
-        code=code_of_outputs(outputs),
+        code=ship_family_code(outputs),
         inputs=_hashes_from(folder, read),
-        files=shipping.hashes_of(folder, kept),
+        files=shipping.shipped_hashes(folder, kept),
     )
-    shipping.write_manifest(folder, manifest)
+    shipping.write_shipped_manifest(folder, manifest)
 
 
 def _hashes_from(folder: Path, files: Iterable[Path]) -> dict[str, str]:
@@ -161,7 +161,7 @@ def _hashes_from(folder: Path, files: Iterable[Path]) -> dict[str, str]:
     return {path: sha256(by_path[path]) for path in sorted(by_path)}
 
 
-def code_of_outputs(outputs: Iterable[str]) -> dict[str, str]:
+def ship_family_code(outputs: Iterable[str]) -> dict[str, str]:
     """The meaning of each file of code behind the outputs of a shipped family, by path in src/."""
-    modules = [module for name in outputs for module in output_modules(name)]
+    modules = [module for name in outputs for module in output_spec_modules(name)]
     return code_of("ship_family", modules=modules)

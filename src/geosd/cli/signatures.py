@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-def first_line(module: str, function: str) -> str:
+def signature_first_line(module: str, function: str) -> str:
     """The first line of a program's docstring; `module` is in `geosd.cli`."""
     return (ast.get_docstring(_defined(_parsed(module), function)) or "").split("\n")[0]
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from geosd.disk_room import NoRoomError, refused
+from geosd.disk_room import NoRoomError, refused_by_disk
 from geosd.reporting.specs import output_specs
 
 WRITTEN = ("results", "scratch", "figures", "logs", ".snakemake")
 """The folders that a run of a study writes to; each may be a link to another disk."""
 
 
-def rules_of_outputs() -> list[str]:
+def snakemake_output_rules() -> list[str]:
     """Options of a run of Snakemake that allow no rule but those of tables, figures and pages."""
     return ["--allowed-rules", "all", "page", "front_page", "environment", *output_specs()]
 
@@ -33,22 +33,22 @@ def snakemake(study: str, *words: str, profile: Sequence[str] = ("--profile", "l
     status = _run([*profile, "--config", f"study={study}", *words]).returncode
     signal.signal(signal.SIGINT, interrupted)
     if status:
-        full = full_folder()
+        full = _full_folder()
         if full is not None:
             print(full, file=sys.stderr)
         sys.exit(status if status > 0 else 128 - status)
 
 
-def full_folder() -> NoRoomError | None:
+def _full_folder() -> NoRoomError | None:
     """The first folder that a run writes to and that takes no more bytes; None: all have room."""
     for folder in (*map(Path, WRITTEN), Path(tempfile.gettempdir())):
-        number = refused(folder)
+        number = refused_by_disk(folder)
         if number:
             return NoRoomError(number, folder)
     return None
 
 
-class PlannedJob(NamedTuple):
+class SnakemakeJob(NamedTuple):
     """A job that Snakemake would run, as workflow/slurm/driver.smk writes it in a dry run.
 
     `needs` are the jobs that it waits for, by their place in the list; a `local` one is not
@@ -62,7 +62,7 @@ class PlannedJob(NamedTuple):
     needs: Sequence[int]
 
 
-def dry_run(study: str, listed: bool = False) -> list[list[Any]]:
+def snakemake_dry_run(study: str, listed: bool = False) -> list[list[Any]]:
     """The jobs that Snakemake would run; it prints each of them where all are to be `listed`."""
     words = ["--profile", "local", "--dry-run", "--logger", "brief", "--config", f"study={study}"]
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +84,7 @@ def _run(
     return subprocess.run(command, env=environment, text=True, **output)
 
 
-def write_provenance(study: str) -> None:
+def write_snakemake_report(study: str) -> None:
     """Write Snakemake's report of a finished study, where it is older than what it shows.
 
     Raises:
@@ -105,7 +105,7 @@ def write_provenance(study: str) -> None:
         if done.returncode:
             sys.exit(
                 f"Snakemake's report of how study {study} was made could not be written:"
-                f" {full_folder() or _last_error(done.stdout)}\nHint: the study itself is"
+                f" {_full_folder() or _last_error(done.stdout)}\nHint: the study itself is"
                 f" complete; `make report STUDY={study}` tries this again."
             )
         partial.replace(page)
@@ -120,7 +120,7 @@ def _last_error(printed: str) -> str:
     return (named or lines or ["it says nothing"])[-1]
 
 
-def job_graph(study: str) -> tuple[list[Any], dict[str, Any]]:
+def snakemake_job_graph(study: str) -> tuple[list[Any], dict[str, Any]]:
     """The jobs of a study in Snakemake's graph, rule by rule, and what the Snakefile defines."""
     from snakemake.api import SnakemakeApi  # takes two seconds, which no stage's check needs
     from snakemake.settings import types

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from geosd.claims.staged_power import CLAIMS, Accuracies, simulate
+from geosd.claims.staged_power import CLAIMS, StagedPowerAccuracies, simulate_staged_power
 from geosd.config import Study
 from geosd.costs.assumptions import Assumptions
-from geosd.costs.hours import plan_rows
+from geosd.costs.hours import hours_rows
 from geosd.costs.workload import ModelWorkload
-from geosd.reporting.plan_tables import DesignRow, design_table
+from geosd.reporting.plan_tables import PlanDesignRow, plan_design_table
 
 SIMULATED, SEED = 2000, 0
 """Studies that are simulated to know the power of a design, and the seed of their draws."""
@@ -17,7 +17,7 @@ SIMULATED, SEED = 2000, 0
 Works = Mapping[str, ModelWorkload]
 
 
-def design_in_stages(
+def staged_plan_table(
     study: Study, works: Works, whole: Study, works_of_whole: Works, assumed: Assumptions
 ) -> str:
     """The table of a study in stages, and of the `whole` one for which it stands; all is reckoned.
@@ -37,16 +37,18 @@ def design_in_stages(
     of_whole, of_study = _simulated((len(whole.seeds),)), _simulated(tuple(stages.seeds))
     needed = once + of_study[0] * a_seed
     designs = [
-        DesignRow(whole.name, of_whole[0], most, 1.0, of_whole[1]),
-        DesignRow(study.name, of_study[0], needed, needed / most, of_study[1]),
+        PlanDesignRow(whole.name, of_whole[0], most, 1.0, of_whole[1]),
+        PlanDesignRow(study.name, of_study[0], needed, needed / most, of_study[1]),
     ]
     ends = [(seeds, once + seeds * a_seed) for seeds in stages.seeds]
-    return design_table(designs, ends, list(CLAIMS))
+    return plan_design_table(designs, ends, list(CLAIMS))
 
 
 def _simulated(stages: tuple[int, ...]) -> tuple[float, list[float]]:
     """Seeds of a model in the mean, and the power of each primary claim."""
-    found = simulate(Accuracies.published(), stages, SIMULATED, np.random.default_rng(SEED))
+    found = simulate_staged_power(
+        StagedPowerAccuracies.published(), stages, SIMULATED, np.random.default_rng(SEED)
+    )
     return float(found.seeds.mean()), [found.power(claim) for claim in CLAIMS]
 
 
@@ -54,7 +56,7 @@ def _hours_of_all(works: Works, seeds: int, assumed: Assumptions) -> tuple[float
     """GPU-hours of a study as reckoned, whatever is done: those of its pools, and of each seed."""
     once = a_seed = 0.0
     for work in works.values():
-        for row in plan_rows(work, work.jobs, {}, assumed):
+        for row in hours_rows(work, work.jobs, {}, assumed):
             spent = row.jobs * row.gpus * (row.reckoned or 0.0)
             if row.rule in ("train", "evaluate", "evaluate_pi_0"):
                 a_seed += spent / seeds

@@ -4,16 +4,16 @@ import datetime
 import sys
 from pathlib import Path
 
-from geosd.config import Family, Study, load, resolve, resolve_entry
+from geosd.config import Family, Study, load, resolve_study, resolve_study_or_family
 from geosd.config import settings as settings_of
 from geosd.config.kept_weights import weight_readers
-from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_index, run_of
+from geosd.config.run_folders import RESULTS, SHARED, RunFolders, read_run_folders, run_of
 from geosd.files import DamagedFileError
 from geosd.provenance import staleness
-from geosd.provenance.code import code_of, digest
+from geosd.provenance.code import code_digest, code_of
 from geosd.provenance.manifest import MANIFEST, read_manifest, write_manifest
-from geosd.provenance.staleness import Current, recorded_code
-from geosd.provenance.workflow_records import record_code
+from geosd.provenance.staleness import Current, code_for_staleness
+from geosd.provenance.workflow_records import workflow_record_code
 
 
 def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:
@@ -24,16 +24,16 @@ def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("f
     It reads manifests and nothing of the workflow's, so it also judges results that were copied
     here.
     """
-    resolved = resolve_entry(load(params), study)
+    resolved = resolve_study_or_family(load(params), study)
     if isinstance(resolved, Family):
-        from geosd.cli.stale_family import say_of_family  # here, because it loads pandas
+        from geosd.cli.stale_family import say_stale_family  # here, because it loads pandas
 
-        say_of_family(resolved, figures)
+        say_stale_family(resolved, figures)
         return
-    results = current_results(resolved, figures)
+    results = _current_results(resolved, figures)
     weights = weight_readers(resolved) if resolved.overlay.keep == "samples" else {}
     runs = {run_of(file) for file in weights}
-    reasons = staleness.stale(
+    reasons = staleness.stale_results(
         results, lambda name: name.endswith(".safetensors") and run_of(name) in runs
     )
     if not reasons:
@@ -48,7 +48,7 @@ def main(study: str, params: Path = Path("params.yaml"), figures: Path = Path("f
     sys.exit(bool(outdated))
 
 
-def current_results(study: Study, figures: Path) -> dict[Path, Current]:
+def _current_results(study: Study, figures: Path) -> dict[Path, Current]:
     """The results of a study, shared ones too, and what would make each of them now.
 
     Each is a folder, or a manifest that shares one.
@@ -67,7 +67,7 @@ def _former(study: Study) -> dict[str, Path]:
     if not index.exists():
         return {}
     try:
-        recorded = {(row.model, row.variant, row.seed): row for row in read_index(index)}
+        recorded = {(row.model, row.variant, row.seed): row for row in read_run_folders(index)}
     except DamagedFileError:  # or of a version with other columns: the rule `runs` writes it anew
         return {}
     moved = {}
@@ -79,7 +79,9 @@ def _former(study: Study) -> dict[str, Path]:
     return moved
 
 
-def accept(study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")) -> None:
+def accept_stale_results(
+    study: str, params: Path = Path("params.yaml"), figures: Path = Path("figures")
+) -> None:
     """Take the results of a study as made by today's code.
 
     For an edit that changes no number. Each manifest says so under `accepted`, and Snakemake's
@@ -87,27 +89,27 @@ def accept(study: str, params: Path = Path("params.yaml"), figures: Path = Path(
     settings and inputs stay what they are. Tables, figures and pages have no manifest in which to
     say so; they are drawn anew.
     """
-    resolved = resolve(load(params), study)
+    resolved = resolve_study(load(params), study)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     found = accepted = 0
-    for result, current in current_results(resolved, figures).items():
+    for result, current in _current_results(resolved, figures).items():
         file = result if result.name.endswith(MANIFEST) else result / MANIFEST
         if not file.is_file():
             continue
         found += 1
         manifest = read_manifest(file.parent, file.name)
-        if staleness.accept(manifest, current.code, today):
+        if staleness.accept_staleness(manifest, current.code, today):
             accepted += 1
             write_manifest(file, manifest)
-        if recorded_code(manifest) == current.code:  # so is a call that was killed made good
+        if code_for_staleness(manifest) == current.code:  # so is a call that was killed made good
             for name in (*manifest["outputs"], file.name):
-                record_code((file.parent / name).as_posix(), digest(current.code))
+                workflow_record_code((file.parent / name).as_posix(), code_digest(current.code))
     # What was fetched has no manifest: its hashes were checked, whatever code did so.
-    record_code(f"{RunFolders(resolved).data}/raw.json", digest(code_of("fetch")))
+    workflow_record_code(f"{RunFolders(resolved).data}/raw.json", code_digest(code_of("fetch")))
     print(f"{accepted} of {found} results of study {study} are taken as made by today's code.")
 
 
-def unused(params: Path = Path("params.yaml")) -> None:
+def list_stale_shared(params: Path = Path("params.yaml")) -> None:
     """List shared results that are not current any more: no study of params.yaml has them.
 
     Changed settings lead to other folders and leave the old ones, for the case that they are
@@ -117,7 +119,7 @@ def unused(params: Path = Path("params.yaml")) -> None:
     used = {
         Path(folder)
         for name in loaded.studies
-        for folder in RunFolders(resolve(loaded, name)).shared()
+        for folder in RunFolders(resolve_study(loaded, name)).shared()
     }
     for kind in SHARED:
         depth = "*/*/*" if kind in ("train", "evaluate") else "*"

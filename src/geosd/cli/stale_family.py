@@ -5,11 +5,11 @@ from pathlib import Path
 
 from geosd.cli import ship_family
 from geosd.config import Family
-from geosd.provenance.staleness import changed_settings
-from geosd.reporting.shipping import MANIFEST, changed_files, read_shipped
+from geosd.provenance.staleness import stale_settings
+from geosd.reporting.shipping import MANIFEST, changed_shipped_files, read_shipped
 
 
-def say_of_family(family: Family, figures: Path) -> None:
+def say_stale_family(family: Family, figures: Path) -> None:
     """List what a shipped family was made of that is another now; status 1 if anything.
 
     Its outputs have no manifests but the one that is shipped with them.
@@ -22,14 +22,18 @@ def say_of_family(family: Family, figures: Path) -> None:
             f" studies: {', '.join(family.studies)}."
         )
     shipped = read_shipped(folder)
-    outputs, studies = ship_family.settings_of_outputs(family)
-    code = ship_family.code_of_outputs(family.outputs)
-    reasons = [f"output {name} has changed" for name in changed_files(folder, shipped.files)]
-    reasons += [f"input {name} has changed" for name in changed_files(folder, shipped.inputs)]
+    outputs, studies = ship_family.ship_family_settings(family)
+    code = ship_family.ship_family_code(family.outputs)
+    reasons = [
+        f"output {name} has changed" for name in changed_shipped_files(folder, shipped.files)
+    ]
+    reasons += [
+        f"input {name} has changed" for name in changed_shipped_files(folder, shipped.inputs)
+    ]
     if [*shipped.outputs] != [*family.outputs]:
         reasons.append("the list of its outputs has changed")
     recorded = {"studies": shipped.studies, "outputs": shipped.outputs}
-    reasons += changed_settings(recorded, {"studies": studies, "outputs": outputs})
+    reasons += stale_settings(recorded, {"studies": studies, "outputs": outputs})
     changed = {name for name, _ in code.items() ^ shipped.code.items()}
     reasons += [f"code {name} has changed" for name in sorted(changed)]
     if reasons:

@@ -12,8 +12,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from geosd.cli.job import Job
-from geosd.evaluation.alignment import ProbeRollout
+from geosd.cli.job import StepJob
+from geosd.evaluation.alignment import AlignmentRollout
 from geosd.evaluation.kept_batches import KeptBatches
 from geosd.evaluation.states import survey_states
 from geosd.files import write_text
@@ -24,15 +24,20 @@ from geosd.preemption import catch_sigterm
 from geosd.problems.records import read_problems
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.sampling.engines import resolve_engine
-from geosd.sampling.graded_sampler import open_checkpoint
+from geosd.sampling.graded_sampler import open_graded_sampler
 from geosd.sampling.kept_samples import KeptSamples
-from geosd.sampling.resumable import ResumableSampler, completion_of
+from geosd.sampling.resumable import ResumableSampler, resumed_completion
 from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.solution_pool import read_pool
-from geosd.scores.state_table import most_uncertain
+from geosd.scores.state_table import most_uncertain_states
 from geosd.scores.tidy import COLUMNS
 from geosd.seeds import seed_of
-from geosd.training.rollouts import LocalRollouts, ProblemSampler, RolloutBatchSettings, Rollouts
+from geosd.training.rollouts import (
+    LocalRollouts,
+    RolloutBatchSettings,
+    RolloutProblemSampler,
+    Rollouts,
+)
 
 
 def main(
@@ -51,19 +56,19 @@ def main(
         pool: Their verified solutions; the teacher is shown one of each problem's, drawn.
         scratch: Folder of the rollouts and batches that a killed job continues from.
     """
-    job = Job("states", params, study, model)
+    job = StepJob("states", params, study, model)
     settings = job.settings
     inputs = prove_checkpoint(base) | prove([problems, pool])
     precision = resolve_engine(settings["rollout"])["precision"]
     student, _ = load_model(base, getattr(torch, precision))
     student.to(job_device())
-    opened = open_checkpoint(base, settings, f"states of {model}", student)
+    opened = open_graded_sampler(base, settings, f"states of {model}", student)
     identity = job.identity(inputs, precision=precision)
-    kept = KeptSamples(scratch, identity, completion_of)
+    kept = KeptSamples(scratch, identity, resumed_completion)
     encoding = opened.encoding
     seed = seed_of(settings["seed"], "states")
     training = read_problems(problems)
-    problem_sampler = ProblemSampler(training, read_pool(pool, training), seed)
+    problem_sampler = RolloutProblemSampler(training, read_pool(pool, training), seed)
     # One step on all problems at once: what a first epoch would visit if nothing were learnt.
     rollout_settings = RolloutBatchSettings(
         source="student",
@@ -94,7 +99,7 @@ def main(
     table = pd.DataFrame({name: value.numpy() for name, value in columns.items()})
     table["model"] = model
     table["problem_id"] = [rollouts.problems[row].id for row in table["rollout"]]
-    table["selected"] = most_uncertain(table["entropy"], table["rollout"])
+    table["selected"] = most_uncertain_states(table["entropy"], table["rollout"])
     write_jsonl(out / "states.jsonl", _probe_rollouts(rollouts, table, ranked))
     text = table[list(COLUMNS["states"])].to_csv(index=False, float_format="%.9g")
     write_text(out / "states.csv", text)
@@ -104,10 +109,12 @@ def main(
     batches.clear()
 
 
-def _probe_rollouts(rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor) -> list[ProbeRollout]:
+def _probe_rollouts(
+    rollouts: Rollouts, table: pd.DataFrame, ranked: Tensor
+) -> list[AlignmentRollout]:
     """The rollouts with their selected positions, and the teacher's best tokens there."""
     return [
-        ProbeRollout(
+        AlignmentRollout(
             problem_id=rollouts.problems[row].id,
             student=tuple(rollouts.student_prompts[row]),
             teacher=tuple(rollouts.teacher_prompts[row]),

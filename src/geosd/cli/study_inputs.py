@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from geosd.config import Study, settings
-from geosd.config.model_sizes import model_size, spare_context
+from geosd.config.model_sizes import context_beyond_model_size, model_size
 from geosd.config.run_folders import RunFolders
 from geosd.models.architectures import published_architectures
 from geosd.models.context_length import ContextError, check_context
-from geosd.prerequisites.checks import Check
-from geosd.problems.dataset_download import load_catalogue
+from geosd.prerequisites.checks import PrerequisiteCheck
+from geosd.problems.dataset_download import load_dataset_catalogue
 from geosd.problems.encoding import encoding_of
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.sampling.solution_pool import graded_solutions, pool_solutions, require_solutions
+from geosd.sampling.solution_pool import graded_solutions, pool_solutions, require_pool_solutions
 
 LONGEST = 20
 """Problems that are put into tokens, those of the most characters."""
@@ -30,14 +30,14 @@ CHECKED = (ValueError, OSError, RuntimeError)
 """Errors of jobs with wrong files, tokenizers and packages that are not there."""
 
 
-def needs_look(study: Study) -> bool:
+def study_inputs_need_check(study: Study) -> bool:
     """Whether the study has files or a tokenizer of somebody else, which may not fit it."""
     source = study.section("data")["source"]
     own = get_data_source(source)
-    return own.by_template or (own.reads_raw and not load_catalogue(source))
+    return own.by_template or (own.reads_raw and not load_dataset_catalogue(source))
 
 
-def check_inputs(study: Study, models: Sequence[str]) -> list[Check]:
+def check_study_inputs(study: Study, models: Sequence[str]) -> list[PrerequisiteCheck]:
     """The checks of a study's problems, solutions, prompts and contexts."""
     splits, checks = _problems(study)
     if splits is not None:
@@ -48,11 +48,11 @@ def check_inputs(study: Study, models: Sequence[str]) -> list[Check]:
     return checks
 
 
-def _problems(study: Study) -> tuple[ProblemSplits | None, list[Check]]:
+def _problems(study: Study) -> tuple[ProblemSplits | None, list[PrerequisiteCheck]]:
     """The splits as the job draws them, where no job has yet; and what there is to say of them."""
     data = study.section("data")
     source = get_data_source(data["source"])
-    if load_catalogue(data["source"]) or _is_drawn(study):
+    if load_dataset_catalogue(data["source"]) or _is_drawn(study):
         return None, []
     try:
         given = settings("data", study)
@@ -62,8 +62,8 @@ def _problems(study: Study) -> tuple[ProblemSplits | None, list[Check]]:
         return None, [_refused("problems", error)]
     counts = {"to train on": splits.train, "to select with": splits.select, "to test": splits.test}
     words = ", ".join(f"{len(problems)} {purpose}" for purpose, problems in counts.items())
-    found = [Check("problems", "ok", words)]
-    return splits, [*found, *(Check("problems", "note", remark) for remark in remarks)]
+    found = [PrerequisiteCheck("problems", "ok", words)]
+    return splits, [*found, *(PrerequisiteCheck("problems", "note", remark) for remark in remarks)]
 
 
 def _is_drawn(study: Study) -> bool:
@@ -83,7 +83,7 @@ def _training(study: Study, splits: ProblemSplits) -> list[Problem]:
     return [problem for problem in splits.select if problem.benchmark == "select_train"]
 
 
-def _solutions(study: Study, splits: ProblemSplits) -> list[Check]:
+def _solutions(study: Study, splits: ProblemSplits) -> list[PrerequisiteCheck]:
     """Whether enough training problems have a given solution, where a pool is made of solutions."""
     pools = {model: study.section("pool", model) for model in study.models}
     given = {model: pool for model, pool in pools.items() if pool["solutions"] != "rollouts"}
@@ -97,29 +97,29 @@ def _solutions(study: Study, splits: ProblemSplits) -> list[Check]:
         rows = pool_solutions(problems, graded, keep=1)
         for pool in given.values():
             if pool["solutions"] == "given":
-                require_solutions(rows, pool["least_share"])
+                require_pool_solutions(rows, pool["least_share"])
     except CHECKED as error:
         return [_refused("solutions", error)]
     lacking = [row.problem_id for row in rows if not row.solutions]
     counted = f"{len(rows) - len(lacking)} of {len(rows)} training problems have a given one"
-    found = [Check("solutions", "ok", counted)]
+    found = [PrerequisiteCheck("solutions", "ok", counted)]
     if lacking:
-        use = "no training sees them" if all_given(given) else "rollouts may solve them"
+        use = "no training sees them" if _all_given(given) else "rollouts may solve them"
         more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
         words = f"{', '.join(lacking[:3])}{more} have none that is right; {use}"
-        found.append(Check("solutions", "note", words))
+        found.append(PrerequisiteCheck("solutions", "note", words))
     return found
 
 
-def all_given(pools: dict[str, dict[str, Any]]) -> bool:
+def _all_given(pools: dict[str, dict[str, Any]]) -> bool:
     """Whether every pool is made of given solutions alone."""
     return all(pool["solutions"] == "given" for pool in pools.values())
 
 
-def _prompts(study: Study, model: str, splits: ProblemSplits | None) -> list[Check]:
+def _prompts(study: Study, model: str, splits: ProblemSplits | None) -> list[PrerequisiteCheck]:
     """Whether the model's tokenizer can word the prompts, and its context holds the longest."""
     source = get_data_source(study.section("data")["source"])
-    folder = tokenizer_folder(study, model) if source.by_template else None
+    folder = study_input_tokenizer(study, model) if source.by_template else None
     if folder is None:
         return []
     # Here, because it loads transformers, which most calls of the plan do without.
@@ -142,7 +142,7 @@ def _prompts(study: Study, model: str, splits: ProblemSplits | None) -> list[Che
         if "no chat template" in check.found:
             check = check._replace(cure=_chat_models(study))
         return [check]
-    return [Check(subject, "ok", f"by the chat template of {folder}")]
+    return [PrerequisiteCheck(subject, "ok", f"by the chat template of {folder}")]
 
 
 def _check_lengths(
@@ -177,7 +177,7 @@ def _check_lengths(
             check_context(context, tokens, max(caps), f"the teacher of problem {problem.id}")
 
 
-def tokenizer_folder(study: Study, model: str) -> Path | None:
+def study_input_tokenizer(study: Study, model: str) -> Path | None:
     """The folder of this machine with a model's tokenizer; None before it is fetched or made."""
     made = Path(RunFolders(study).base(model))
     if (made / "config.json").is_file():
@@ -216,21 +216,27 @@ def _chat_models(study: Study) -> str:
     )
 
 
-def _context(study: Study, model: str) -> Check:
+def _context(study: Study, model: str) -> PrerequisiteCheck:
     """Whether a model's context holds the longest responses, and what it leaves for a question."""
     subject = f"context of {model}"
     try:
-        spare = spare_context(study, model)
+        spare = context_beyond_model_size(study, model)
     except ContextError as error:
         return _refused(subject, error)
     if not spare:
         cure = "go on: each step compares its prompts and caps with config.json before it samples"
-        return Check(subject, "unknown", "not known before the base model is there", cure)
+        return PrerequisiteCheck(
+            subject, "unknown", "not known before the base model is there", cure
+        )
     words = ", ".join(f"{tokens} of the {reader}" for reader, tokens in spare.items())
-    return Check(subject, "ok", f"tokens left for a question with its template: {words}")
+    return PrerequisiteCheck(
+        subject, "ok", f"tokens left for a question with its template: {words}"
+    )
 
 
-def _refused(subject: str, error: Exception) -> Check:
+def _refused(subject: str, error: Exception) -> PrerequisiteCheck:
     """The check of what a job would end with."""
     found, _, cure = str(error).partition("\nHint: ")
-    return Check(subject, "missing", " ".join(found.split()), " ".join(cure.split()) or "mend it")
+    return PrerequisiteCheck(
+        subject, "missing", " ".join(found.split()), " ".join(cure.split()) or "mend it"
+    )

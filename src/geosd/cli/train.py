@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from geosd.cli.job import Job, written_files
-from geosd.cli.training_workloads import with_engine_share
+from geosd.cli.job import StepJob, files_of_job
+from geosd.cli.training_workloads import training_workload_share
 from geosd.files import write_json, write_text
 from geosd.models.load_and_save import save_model
 from geosd.models.model_card import write_model_card
@@ -27,16 +27,16 @@ from geosd.preemption import PreemptionError, catch_sigterm
 from geosd.problems.records import read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.proof import prove, prove_checkpoint
-from geosd.sampling.solution_pool import read_pool, require_solutions
+from geosd.sampling.solution_pool import read_pool, require_pool_solutions
 from geosd.scores.irregular_steps import count_irregular_steps
 from geosd.training.fsdp import full_model
 from geosd.training.loop import train
 from geosd.training.process_groups import init_process_groups
-from geosd.training.processes import local_device, process_state
+from geosd.training.processes import training_process_device, training_process_state
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollout_workers import RemoteRollouts, serve_trainers
-from geosd.training.run import RunInputs, assemble_rollout_worker, assemble_run
-from geosd.training.step_log import StepLog, check_trackers
+from geosd.training.run import RunInputs, assemble_run, assemble_run_worker
+from geosd.training.step_log import StepLog, check_step_log_trackers
 
 
 def main(
@@ -62,16 +62,16 @@ def main(
         workers: Processes of the rollout worker, which samples and scores: the last ones that
             accelerate has started. 0 leaves both to the processes that train.
     """
-    job = Job("train", params, study, model, variant, seed=seed, out=out)
+    job = StepJob("train", params, study, model, variant, seed=seed, out=out)
     trackers = job.study.params.trackers
-    check_trackers(trackers)
+    check_step_log_trackers(trackers)
     settings = job.settings
-    precision = resolve_precision(settings["precision"], local_device())
+    precision = resolve_precision(settings["precision"], training_process_device())
     resolved = {**settings, "precision": precision}
     inputs = prove_checkpoint(base) | prove([problems, pool])
     # No result depends on this share, so no folder's name does.
     least_share = job.study.section("pool", model)["least_share"]
-    require_solutions(read_pool(pool, read_problems(problems)), least_share)
+    require_pool_solutions(read_pool(pool, read_problems(problems)), least_share)
     resume = ResumeState(scratch, job.identity(inputs, settings=resolved, seed=seed))
     run_inputs = RunInputs(_on_this_card(resolved, model), base, problems, pool, seed)
     storage = getattr(torch, run_inputs.arguments.storage)
@@ -79,7 +79,7 @@ def main(
     run_name = f"{model}/{variant}/{seed}"
     with init_process_groups(workers) as (ranks, link), catch_sigterm() as stop_requested:
         if ranks is None:  # this process is the worker
-            serve_trainers(assemble_rollout_worker(run_inputs, link.worker), link)
+            serve_trainers(assemble_run_worker(run_inputs, link.worker), link)
             return
         run = assemble_run(run_inputs, ranks, link)
         try:
@@ -107,7 +107,7 @@ def main(
             job.write_manifest(
                 out,
                 inputs,
-                [*written_files(out), *kept],
+                [*files_of_job(out), *kept],
                 model=model,
                 seed=seed,
                 draw=job.draw,
@@ -117,7 +117,7 @@ def main(
                 ranks=ranks.size,
                 sampler=run.rollout_source.record(),
                 card=card,
-                **curvature_record(run.update_rule.preconditioner),
+                **_curvature_record(run.update_rule.preconditioner),
             )
             write_model_card(out, model=model, seed=seed, settings=settings, **card)
             resume.clear()
@@ -126,14 +126,14 @@ def main(
 
 def _on_this_card(settings: dict[str, Any], model: str) -> dict[str, Any]:
     """The settings, with vLLM's share of the GPU where one process alone does all of a training."""
-    device, alone = local_device(), process_state().num_processes == 1
+    device, alone = training_process_device(), training_process_state().num_processes == 1
     if device.type != "cuda" or not alone:
         return settings
     card = torch.cuda.get_device_properties(device).total_memory
-    return with_engine_share(settings, model, card)
+    return training_workload_share(settings, model, card)
 
 
-def curvature_record(preconditioner: KFAC | None) -> dict[str, Any]:
+def _curvature_record(preconditioner: KFAC | None) -> dict[str, Any]:
     """For the manifest: how much of the blocks' weights K-FAC takes; empty without K-FAC."""
     if preconditioner is None:
         return {}

@@ -26,12 +26,18 @@ from geosd.cli.capsule import (
     OPENS_THOUGHT,
     PARAMS,
     TEXTS,
-    write_configuration,
+    capsule_configuration,
 )
 from geosd.cli.run_manifests import manifests_of_runs
-from geosd.cli.ship import output_settings, write_outputs
-from geosd.config import load, resolve, settings
-from geosd.config.run_folders import RESULTS, RunFolders, RunRow, folder_digest, read_index
+from geosd.cli.ship import settings_to_ship, ship_study_outputs
+from geosd.config import load, resolve_study, settings
+from geosd.config.run_folders import (
+    RESULTS,
+    RunFolders,
+    RunFoldersRow,
+    read_run_folders,
+    run_folder_digest,
+)
 from geosd.config.study import Study
 from geosd.files import DamagedFileError, sha256, write_json, write_text
 from geosd.problems.grading import judge_response
@@ -39,16 +45,16 @@ from geosd.problems.records import read_problems
 from geosd.problems.sources import get_data_source
 from geosd.provenance.crate import HINT, METADATA, ROOT, unpack_crate
 from geosd.provenance.manifest import MANIFEST, read_manifest
-from geosd.provenance.staleness import changed_settings
+from geosd.provenance.staleness import stale_settings
 from geosd.reporting import shipping
 from geosd.reporting.environment_page import (
     environment_markdown,
-    installed_packages,
-    run_summary,
+    environment_packages,
+    environment_summary,
 )
 from geosd.reporting.study_page import ENVIRONMENT
-from geosd.scores.sample_tables import read_samples
-from geosd.scores.score_table import Run, accuracies_by_variant
+from geosd.scores.sample_tables import read_sample_table
+from geosd.scores.score_table import ScoredRun, score_table_by_variant
 from geosd.scores.tidy import read_tidy
 
 SHOWN = 5
@@ -73,7 +79,7 @@ def main(capsule: Annotated[Path, tyro.conf.Positional]) -> int:
         names = {part["@id"] for part in entities[ROOT]["hasPart"]}
         print(f"{len(names)} files have the hashes that the capsule lists.")
         try:
-            sound = Check(names, entities).is_sound()
+            sound = VerifyCheck(names, entities).is_sound()
         except Exception as error:  # whatever the files hold, it is no fault of the reader's
             said, _, hint = str(error).partition("\nHint: ")
             words = " ".join(said.split()) if hint else f"{type(error).__name__} {said}".rstrip()
@@ -91,7 +97,7 @@ class _Folders(RunFolders):
     The address of a base model follows from its weights, which a capsule has not.
     """
 
-    def __init__(self, study: Study, rows: Iterable[RunRow]) -> None:
+    def __init__(self, study: Study, rows: Iterable[RunFoldersRow]) -> None:
         super().__init__(study)
         self._bases = {(row.model, row.draw): row.base for row in rows}
 
@@ -100,7 +106,7 @@ class _Folders(RunFolders):
         return self._bases.get((model, draw), f"{RESULTS}/base/{model}-none")
 
 
-class Check:
+class VerifyCheck:
     """The check of an unpacked capsule in this folder, part by part.
 
     Attributes:
@@ -115,7 +121,7 @@ class Check:
             raise ValueError(f"{ascii(name[:60])} is no name of a study")
         self.names = names
         self.described = entities[ROOT].get("description")
-        self.study = resolve(load(Path(PARAMS)), name)
+        self.study = resolve_study(load(Path(PARAMS)), name)
         self.known = {METADATA, PARAMS, *TEXTS}
         self.opened = {
             name.removeprefix("#"): entity["value"]
@@ -126,7 +132,7 @@ class Check:
         self.analysis = self.own / "analyse"
         self.figures = Path("figures", name)
         self.index = self.own / "runs.csv"
-        self.rows = read_index(self.index)
+        self.rows = read_run_folders(self.index)
         self.folders = _Folders(self.study, self.rows)
 
     def is_sound(self) -> bool:
@@ -153,7 +159,7 @@ class Check:
             yield f"{self.index}: a run stands in it twice"
         for base in dict.fromkeys(row.base for row in self.rows):
             made = read_manifest(Path(base))["settings"]
-            if folder_digest([made, []]) != base.rpartition("-")[2]:
+            if run_folder_digest([made, []]) != base.rpartition("-")[2]:
                 yield f"{base} is not the address of the settings in its manifest"
         yield from self._other_settings()
 
@@ -167,7 +173,7 @@ class Check:
             name = f"runs.{MANIFEST}" if rule == "runs" else MANIFEST
             if rule != "base" and f"{folder}/{name}" in self.names:
                 made = read_manifest(Path(folder), name)["settings"]
-                for words in changed_settings(made, settings(rule, self.study, *of_rule)):
+                for words in stale_settings(made, settings(rule, self.study, *of_rule)):
                     yield f"{folder}/{name}: {words}"
 
     def _unproven(self) -> Iterator[str]:
@@ -209,9 +215,9 @@ class Check:
                 if file.endswith(".jsonl"):
                     for problem in read_problems(Path(file)):
                         answers[problem.benchmark, problem.id] = problem.answer
-            run = Run(row.model, row.variant, row.seed, row.draw)
+            run = ScoredRun(row.model, row.variant, row.seed, row.draw)
             with closing(get_data_source(made["settings"]["source"]).grader()) as grade:
-                for sample in read_samples(run, folder / "samples.jsonl"):
+                for sample in read_sample_table(run, folder / "samples.jsonl"):
                     verdict = judge_response(
                         sample.text,
                         answers[sample.benchmark, sample.problem_id],
@@ -229,7 +235,7 @@ class Check:
 
     def _other_tidy_tables(self) -> Iterator[str]:
         """The tidy tables, of the analysis and as shipped, that samples and logs do not give."""
-        runs = {Run(row.model, row.variant, row.seed, row.draw): row for row in self.rows}
+        runs = {ScoredRun(row.model, row.variant, row.seed, row.draw): row for row in self.rows}
         tables, _ = analysed(runs, settings("analyse", self.study))
         made = {name: _as_read(name, table) for name, table in tables.items()}
         for name, table in made.items():
@@ -240,14 +246,14 @@ class Check:
         metrics = self.analysis / "metrics.json"
         again = Path("again.metrics.json")
         self.known.add(metrics.as_posix())
-        write_json(again, accuracies_by_variant(tables["scores"]))
+        write_json(again, score_table_by_variant(tables["scores"]))
         if metrics.read_bytes() != again.read_bytes():
             yield metrics.as_posix()
         listed = {}
         for name in set(self.folders.tidy_shown()) - set(made):
             files = [Path(file) for file in self.folders.tidy_files()[name]]
             listed[name] = read_tidy(name, files)
-        kept = shipping.source_tables(self.figures)
+        kept = shipping.shipped_source_tables(self.figures)
         for name in sorted(self.folders.tidy_shown()):
             if name not in kept:
                 yield f"{self.figures}/{shipping.SOURCE}/{name}.csv is missing"
@@ -269,14 +275,14 @@ class Check:
             if file.as_posix() in self.known:
                 shutil.copy(file, again / shipping.SOURCE)
         runs = manifests_of_runs(self.rows)
-        outputs = output_settings(self.study)
+        outputs = settings_to_ship(self.study)
         about = self.study.overlay.about
-        write_outputs(self.study.name, about, outputs, again, run_summary(runs))
+        ship_study_outputs(self.study.name, about, outputs, again, environment_summary(runs))
         if self.described != about:
             yield f"{METADATA}: the study's description"
-        write_configuration(self.study, again)
+        capsule_configuration(self.study, again)
         page = (self.figures / ENVIRONMENT).read_text(encoding="utf-8")
-        installed = installed_packages(page)
+        installed = environment_packages(page)
         write_text(again / ENVIRONMENT, environment_markdown(runs, installed, self.study.name))
         for path in sorted(again.rglob("*")):
             name = path.relative_to(again)

@@ -7,11 +7,11 @@ study is resolved (`study`), and each rule gets exactly the values that it may r
 """
 
 from geosd.config.errors import ConfigError
-from geosd.config.family import Family, resolve_entry, resolve_family
+from geosd.config.family import Family, resolve_family, resolve_study_or_family
 from geosd.config.loading import load
 from geosd.config.params_schema import Params
 from geosd.config.rule_settings import settings
-from geosd.config.study import Study, resolve
+from geosd.config.study import Study, resolve_study
 
 __all__ = [
     "ConfigError",
@@ -19,8 +19,8 @@ __all__ = [
     "Params",
     "Study",
     "load",
-    "resolve",
-    "resolve_entry",
     "resolve_family",
+    "resolve_study",
+    "resolve_study_or_family",
     "settings",
 ]

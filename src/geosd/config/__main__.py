@@ -8,11 +8,11 @@ from pathlib import Path
 import tyro
 import yaml
 
-from geosd.config import ConfigError, load, resolve
+from geosd.config import ConfigError, load, resolve_study
 from geosd.config.json_schema import json_schema
 from geosd.config.loading import SCHEMA
-from geosd.config.output_needs import output_needs_table
-from geosd.config.rule_settings import configuration
+from geosd.config.output_needs import output_needs_rows
+from geosd.config.rule_settings import configuration_rule_settings
 from geosd.files import write_text
 
 PAGE = Path("docs/configuration.md")
@@ -28,7 +28,7 @@ def show(
     study: str | None = None, params: Path = Path("params.yaml"), out: Path | None = None
 ) -> None:
     """Print a study as it is run, as YAML, or write it; default: the one that params.yaml names."""
-    shown = configuration(resolve(load(params), study))
+    shown = configuration_rule_settings(resolve_study(load(params), study))
     text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True)
     write_text(out, text) if out else print(text, end="")
 
@@ -41,7 +41,7 @@ def schema() -> None:
 def outputs() -> None:
     """Write the list of tables and figures into docs/configuration.md."""
     text, marks = PAGE.read_text("utf-8"), r"(?s)(?<=<!-- outputs -->\n).*(?=<!-- end -->)"
-    write_text(PAGE, re.sub(marks, lambda _: f"\n{output_needs_table()}\n", text))
+    write_text(PAGE, re.sub(marks, lambda _: f"\n{output_needs_rows()}\n", text))
 
 
 if __name__ == "__main__":

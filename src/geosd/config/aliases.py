@@ -17,7 +17,7 @@ NOTES = {
 """The conversion where the other word counts in another unit."""
 
 
-def keys_for(word: object) -> list[str]:
+def keys_of_alias(word: object) -> list[str]:
     """The keys that a word of other programs may mean; `word` itself first."""
     plain = str(word).lower().replace("-", "_")
     return [plain, *(key for key, words in ALIASES.items() if plain in words)]

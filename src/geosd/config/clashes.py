@@ -13,33 +13,33 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from geosd.config.errors import KeyPath, alternatives
+from geosd.config.errors import KeyPath, alternatives_in_error
 from geosd.config.model_sizes import ModelSize, model_size
 from geosd.config.output_needs import unmet_needs
 from geosd.config.protocol_schema import (
     ROLLOUTS,
     Data,
-    Evaluation,
-    Pool,
-    Pretraining,
-    Rollout,
-    Training,
+    EvaluationProtocol,
+    PoolProtocol,
+    PretrainingProtocol,
+    RolloutProtocol,
+    TrainingProtocol,
 )
 from geosd.config.resources_schema import TrainingResources
 from geosd.config.run_folders import SHARED
-from geosd.config.schema_base import Section, given_values
+from geosd.config.schema_base import SectionSchema, given_schema_values
 from geosd.config.study import Study
 from geosd.dotted_keys import dotted_items
 from geosd.models.architectures import TINY_MODELS
-from geosd.models.shipped_base_models import SHIPPED, pinned_draws
+from geosd.models.shipped_base_models import SHIPPED, shipped_base_model_draws
 from geosd.problems.sources import get_data_source, names
 from geosd.reporting.specs import output_specs
 
-SECTIONS: dict[str, type[Section]] = {
+SECTIONS: dict[str, type[SectionSchema]] = {
     "data": Data,
-    "pool": Pool,
-    "evaluation": Evaluation,
-    "rollout": Rollout,
+    "pool": PoolProtocol,
+    "evaluation": EvaluationProtocol,
+    "rollout": RolloutProtocol,
 }
 """Sections that are held to their classes once more when all is laid over the protocol."""
 PINS = {
@@ -114,7 +114,7 @@ def _own_entries(study: Study) -> Iterator[Clash]:
             continue
         on_models = [entry.training_by_model[model] for model in study.models]
         above = entries_above[variant].training if variant in entries_above else None
-        for key in _hidden(entry.training, above, map(given_values, on_models)):
+        for key in _hidden(entry.training, above, map(given_schema_values, on_models)):
             message = "is never read: training_by_model has it for every model; change it there."
             yield (*place, "training", *key.split(".")), message
 
@@ -142,8 +142,8 @@ def _hidden(
     A key with the value of the training `above` is inherited, which is no mistake: the study that
     it is inherited from may read it.
     """
-    inherited = dict(dotted_items(given_values(above)))
-    given = dotted_items(given_values(training))
+    inherited = dict(dotted_items(given_schema_values(above)))
+    given = dotted_items(given_schema_values(training))
     own = [key for key, value in given if key not in inherited or inherited[key] != value]
     hiding = [dict(dotted_items(keys)) for keys in changes]
     return [key for key in own if all(key in keys for keys in hiding)]
@@ -164,7 +164,7 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
         from_files = get_data_source(data["source"]).reads_raw
     except ValueError:
         message = f"{data['source']} is no data source. "
-        yield ("data", "source"), message + alternatives(data["source"], list(names()))
+        yield ("data", "source"), message + alternatives_in_error(data["source"], list(names()))
         return
     yield from _counts(data)
     if from_files and data["raw"] is None:
@@ -243,14 +243,14 @@ def _base(study: Study, model: str) -> Iterator[Clash]:
         yield ("draws",), message
     elif study.draws > 1:
         # Without any draw `make base-models` is still to come, which reads the same file.
-        draws = pinned_draws(base["checkpoint"]["folder"])
+        draws = shipped_base_model_draws(base["checkpoint"]["folder"])
         if 0 < draws < study.draws:
             yield ("draws",), f"{model} has {draws} draws in {SHIPPED}/; allowed are 1 to {draws}."
 
 
 def _pretraining(recipe: Mapping[str, Any], model: str) -> Iterator[Clash]:
     """Clashes of a pretraining's recipe, by its keys."""
-    wrong = _refusals(Pretraining, json.dumps(recipe))
+    wrong = _refusals(PretrainingProtocol, json.dumps(recipe))
     lacking = [".".join(key) for key, reason in wrong if reason == MISSING]
     if lacking:
         yield (), f"base.pretraining lacks {', '.join(lacking)} for {model}."
@@ -259,7 +259,7 @@ def _pretraining(recipe: Mapping[str, Any], model: str) -> Iterator[Clash]:
             yield key, f"{reason}, for {model}."
     name = recipe.get("architecture")
     if not wrong and name not in TINY_MODELS:
-        message = f"{name} is no architecture. {alternatives(name, list(TINY_MODELS))}"
+        message = f"{name} is no architecture. {alternatives_in_error(name, list(TINY_MODELS))}"
         yield ("architecture",), message
 
 
@@ -269,15 +269,20 @@ def _trainings(study: Study, model: str) -> Iterator[Clash]:
     resources = study.resources_of(model).train
     data = study.section("data", model)
     problems = data["select_train"] if data["purpose"] == "selection" else data["train"]
-    usual = given_values(study.params.protocol.training)
+    usual = given_schema_values(study.params.protocol.training)
     for variant in study.trained:
         training = study.training(model, variant)
         place = ("grid", study.variant_of(variant)) if variant in study.candidates else ()
-        wrong = [(k, f"{reason}, for") for k, reason in _refusals(Training, json.dumps(training))]
+        wrong = [
+            (k, f"{reason}, for") for k, reason in _refusals(TrainingProtocol, json.dumps(training))
+        ]
         if not wrong:
             # The beginning of a longer run saves and measures as that one does.
             steps = math.inf if variant in study.early_stops else training["steps"]
-            wrong = [*_beyond(training, size, resources), *over(training, steps, problems, usual)]
+            wrong = [
+                *_beyond(training, size, resources),
+                *clash_over_count(training, steps, problems, usual),
+            ]
         for key, message in wrong:
             name = ".".join(["training", *key])
             yield place or ("training", *key), f"{name}: {message} {variant} of {model}."
@@ -308,7 +313,7 @@ def _beyond(
         yield ("teacher",), message
 
 
-def over(
+def clash_over_count(
     training: Mapping[str, Any],
     steps: float,
     problems: int,
@@ -340,7 +345,7 @@ def _value_at(values: Any, key: KeyPath) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def _refusals(section: type[Section], text: str) -> tuple[Clash, ...]:
+def _refusals(section: type[SectionSchema], text: str) -> tuple[Clash, ...]:
     """Errors of a section's class on a resolved section, as JSON; studies share most sections."""
     try:
         section.model_validate_json(text)

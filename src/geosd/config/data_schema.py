@@ -7,10 +7,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from geosd.config.schema_base import Count, Date, Name, PathWords, Section, Seed, Words, optional
+from geosd.config.schema_base import (
+    Count,
+    Date,
+    Name,
+    PathWords,
+    SectionSchema,
+    Seed,
+    Words,
+    optional_schema,
+)
 
 
-class Thinking(Section):
+class DataThinking(SectionSchema):
     """Protocol section `data.thinking`: who thinks before the answer. docs/problems.md says why."""
 
     student: bool
@@ -21,7 +30,7 @@ class Thinking(Section):
     """Each model that is evaluated."""
 
 
-class Wording(Section):
+class DataWording(SectionSchema):
     """Protocol section `data.wording`: words of a chat model's prompts; null keeps the source's."""
 
     instruction: Annotated[Words, Field(min_length=1)] | None
@@ -34,7 +43,7 @@ class Wording(Section):
     """The teacher's turn, with the places {question}, {solution} and {instruction}."""
 
     @model_validator(mode="after")
-    def _places(self) -> Wording:
+    def _places(self) -> DataWording:
         """Refuse a teacher's turn without the solution, or with another place."""
         found = {name for _, name, *_ in Formatter().parse(self.privileged or "{solution}") if name}
         if "solution" not in found or not found <= {"question", "solution", "instruction"}:
@@ -45,7 +54,7 @@ class Wording(Section):
         return self
 
 
-class Data(Section):
+class Data(SectionSchema):
     """Protocol section `data`: problems and their splits, disjoint by question."""
 
     source: Name
@@ -56,14 +65,14 @@ class Data(Section):
     raw: PathWords | None
     """Folder of DAPO-Math's and the benchmarks' raw files, docs/problems.md; file or folder of
     the user's problems, docs/extending.md; other sources need none."""
-    thinking: Thinking
+    thinking: DataThinking
     """Whether a chat model thinks before its answer. Student, teacher and evaluation have a switch
     each: {student: ..., teacher: ..., evaluation: ...}. Some templates leave no choice. Not given
     in the paper."""
-    wording: Wording | None
+    wording: DataWording | None
     """Words of a chat model's prompts: {instruction: ..., examples: ..., privileged: ...}; null
     keeps those of the source. Not given in the paper."""
-    date: Date | None = optional(None)
+    date: Date | None = optional_schema(None)
     """The day that a chat template gets for today, "YYYY-MM-DD"; left out, or null, a template that
     asks is refused: prompts of another day would be others. Not given in the paper."""
     overlaps: Literal["exclude", "keep"]

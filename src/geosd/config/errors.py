@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from geosd.registry import did_you_mean
+from geosd.registry import registered_name_hint
 
 Key = str | int
 KeyPath = tuple[Key, ...]
@@ -44,15 +44,15 @@ def _dotted(path: KeyPath) -> str:
     return text.removeprefix(".") or "file"
 
 
-def alternatives(word: object, allowed: list[str]) -> str:
+def alternatives_in_error(word: object, allowed: list[str]) -> str:
     """How a mistake's message lists what is allowed, after the name that was probably meant."""
-    return f"{did_you_mean(word, allowed)}Allowed: {', '.join(allowed)}."
+    return f"{registered_name_hint(word, allowed)}Allowed: {', '.join(allowed)}."
 
 
-def raise_if_unknown(kind: str, name: object, allowed: Iterable[object]) -> None:
+def raise_error_if_unknown(kind: str, name: object, allowed: Iterable[object]) -> None:
     """Raise the error for a name that no study, model, variant or rule has; it says which are."""
     if name not in allowed:
         raise ConfigError(
-            f"{name!r} is no {kind}. {alternatives(name, list(map(str, allowed)))}\n"
+            f"{name!r} is no {kind}. {alternatives_in_error(name, list(map(str, allowed)))}\n"
             "Hint: names are defined in params.yaml and are case-sensitive."
         )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from geosd.config.errors import raise_if_unknown
+from geosd.config.errors import raise_error_if_unknown
 from geosd.config.output_needs import unmet_needs
-from geosd.config.params_schema import FamilySchema, Params
+from geosd.config.params_schema import FamilyParamsSchema, Params
 from geosd.config.rule_settings import settings_of_output
-from geosd.config.study import Study, resolve
+from geosd.config.study import Study, resolve_study
 from geosd.reporting.specs import OutputSpec, family_specs
 
 RESULTS, FIGURES = Path("results"), Path("figures")
@@ -30,7 +30,7 @@ class Family:
     noun: ClassVar[str] = "family"
 
     @property
-    def overlay(self) -> FamilySchema:
+    def overlay(self) -> FamilyParamsSchema:
         """The family's entry in params.yaml."""
         return self.params.families[self.name]
 
@@ -50,7 +50,7 @@ class Family:
         shipped.
         """
         return {
-            tidy: {study: tidy_file(study, tidy) for study in self.studies}
+            tidy: {study: family_tidy_file(study, tidy) for study in self.studies}
             for tidy in family_specs()[output].reads
         }
 
@@ -71,29 +71,29 @@ class Family:
 
 def resolve_family(params: Params, name: str) -> Family:
     """Resolve the family of a name; ConfigError if there is none."""
-    raise_if_unknown("family", name, params.families)
+    raise_error_if_unknown("family", name, params.families)
     entry = params.families[name]
-    studies = {study: resolve(params, study) for study in entry.of}
+    studies = {study: resolve_study(params, study) for study in entry.of}
     return Family(name, studies, tuple(entry.outputs), params)
 
 
-def resolve_entry(params: Params, name: str | None = None) -> Study | Family:
+def resolve_study_or_family(params: Params, name: str | None = None) -> Study | Family:
     """Resolve a study or a family; where no name is given, the study that params.yaml names."""
     if name in params.families:
         return resolve_family(params, name)
-    return resolve(params, name)
+    return resolve_study(params, name)
 
 
-def tidy_file(study: str, tidy: str) -> Path:
+def family_tidy_file(study: str, tidy: str) -> Path:
     """A tidy file of a study: that of its results, or else the one that is shipped."""
     if tidy == CLAIMS:
         return FIGURES / study / f"{CLAIMS}.csv"
     of_results = RESULTS / study / "analyse" / f"{tidy}.csv"
-    shipped = shipped_file(study, tidy)
+    shipped = family_shipped_file(study, tidy)
     return shipped if shipped.exists() and not of_results.exists() else of_results
 
 
-def shipped_file(study: str, tidy: str, figures: Path = FIGURES) -> Path:
+def family_shipped_file(study: str, tidy: str, figures: Path = FIGURES) -> Path:
     """The shipped tidy file of a study, compressed if it is large; it need not be there."""
     if tidy == CLAIMS:
         return figures / study / f"{CLAIMS}.csv"
@@ -102,18 +102,18 @@ def shipped_file(study: str, tidy: str, figures: Path = FIGURES) -> Path:
     return compressed if compressed.exists() else plain
 
 
-def study_of_tidy_file(path: Path) -> str:
-    """The study of a file that `tidy_file` names, by its folder.
+def study_of_family_file(path: Path) -> str:
+    """The study of a file that `family_tidy_file` names, by its folder.
 
-    >>> study_of_tidy_file(Path("figures/quick/source/scores.csv.gz"))
+    >>> study_of_family_file(Path("figures/quick/source/scores.csv.gz"))
     'quick'
-    >>> study_of_tidy_file(Path("figures/quick/claims.csv"))
+    >>> study_of_family_file(Path("figures/quick/claims.csv"))
     'quick'
     """
     return path.parent.name if path.name == f"{CLAIMS}.csv" else path.parent.parent.name
 
 
-def unmet_needs_of_family(family: Family, spec: OutputSpec) -> Iterator[str]:
+def family_unmet_needs(family: Family, spec: OutputSpec) -> Iterator[str]:
     """Each need of an output that a study of the family does not meet, as `unmet_needs` says it."""
     for name, study in family.studies.items():
         for missing in unmet_needs(study, spec):

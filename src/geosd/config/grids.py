@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from geosd.config.overlays import merge
+from geosd.config.overlays import merge_overlay
 
 Axes = Mapping[str, Sequence[Any]]
 Grid = Mapping[str, Axes | Sequence[Axes]]
@@ -19,14 +19,15 @@ def grids_of_variants(grid: Grid) -> list[tuple[str, Axes]]:
     ]
 
 
-def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
+def candidates_of_grids(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
     """Name of each candidate of a study's grids -> its variant, and what is laid over its training.
 
     A grid is variant -> key of its training section (dots lead into sections) -> values; or variant
     -> several such grids, each with points of its own.
 
     Example:
-        >>> grid_candidates({"fwdkl": {"learning_rate": [1e-06], "optimiser.kfac.damping": [0.1]}})
+        >>> grid = {"learning_rate": [1e-06], "optimiser.kfac.damping": [0.1]}
+        >>> candidates_of_grids({"fwdkl": grid})
         {'fwdkl-learning_rate_1e-06-damping_0.1': ('fwdkl', {'learning_rate': 1e-06, \
 'optimiser': {'kfac': {'damping': 0.1}}})}
     """
@@ -39,6 +40,6 @@ def grid_candidates(grid: Grid) -> dict[str, tuple[str, dict[str, Any]]]:
             for key, value in point.items():
                 for name in reversed(key.split(".")):
                     value = {name: value}
-                changed = merge(changed, value)
+                changed = merge_overlay(changed, value)
             points["-".join([variant, *words])] = (variant, changed)
     return points

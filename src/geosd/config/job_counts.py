@@ -40,7 +40,7 @@ def job_counts(study: Study) -> dict[str, int]:
     return {rule: count for rule, count in counts.items() if count}
 
 
-def threads_of(rule: str, study: Study, model: str, cores: int | None) -> int:
+def threads_by_job_count(rule: str, study: Study, model: str, cores: int | None) -> int:
     """Threads of one of a rule's jobs: cores over the count of jobs, at most what `resources` has.
 
     Jobs that are done count, so that a job has the same threads whatever else is left to do. Cores

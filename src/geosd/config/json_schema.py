@@ -5,7 +5,12 @@ from typing import Any
 
 from geosd.config.errors import KeyPath
 from geosd.config.overlays import NOT_INHERITED
-from geosd.config.params_schema import FamilySchema, Params, StudySchema, is_family
+from geosd.config.params_schema import (
+    FamilyParamsSchema,
+    Params,
+    StudyParamsSchema,
+    is_family_overlay,
+)
 
 
 @cache
@@ -56,7 +61,7 @@ def _followed(piece: dict[str, Any], values: Any) -> dict[str, Any]:
         reference = piece["discriminator"]["mapping"].get(name) if isinstance(name, str) else None
         return {**_followed({"$ref": reference}, values), **described} if reference else piece
     if "oneOf" in piece:  # an entry of `studies`
-        chosen = FamilySchema if is_family(values) else StudySchema
+        chosen = FamilyParamsSchema if is_family_overlay(values) else StudyParamsSchema
         return {**_followed({"$ref": chosen.__name__}, values), **described}
     options = [one for one in piece.get("anyOf", []) if "required" not in one]
     for option in options:

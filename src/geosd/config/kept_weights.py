@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from geosd.config.run_folders import RunFolders, Snapshots, run_of
-from geosd.config.study import Study, resolve
+from geosd.config.study import Study, resolve_study
 from geosd.provenance.manifest import MANIFEST
 from geosd.provenance.proof import SNAPSHOTS, WEIGHTS
 
@@ -12,7 +12,7 @@ Run = tuple[str, str, int]
 """Model, recipe and seed."""
 
 
-def wanted_snapshots(study: Study) -> Snapshots:
+def kept_snapshots(study: Study) -> Snapshots:
     """The steps after which each run (model, recipe, seed) keeps weights, ascending.
 
     They are the union over all studies of the file that have the run, of their `snapshots` and of
@@ -20,7 +20,7 @@ def wanted_snapshots(study: Study) -> Snapshots:
     """
     wanted: dict[Run, set[int]] = {}
     for name in study.params.studies:
-        for run, steps in _snapshots_of(resolve(study.params, name), study.models):
+        for run, steps in _snapshots_of(resolve_study(study.params, name), study.models):
             wanted.setdefault(run, set()).update(steps)
     return {run: tuple(sorted(steps)) for run, steps in wanted.items()}
 
@@ -87,7 +87,7 @@ def kept_for(study: Study) -> dict[str, list[str]]:
     runs = {run_of(file) for file in own}
     kept: dict[str, list[str]] = {}
     for name in study.params.studies:
-        other = resolve(study.params, name)
+        other = resolve_study(study.params, name)
         if name == study.name or not set(other.models) & set(study.models):
             continue
         if (other.overlay.stages is None) != (study.overlay.stages is None):

@@ -9,20 +9,20 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from geosd.config.aliases import NOTES, keys_for
-from geosd.config.clashes import clashes, over
-from geosd.config.errors import KeyPath, Mistake, alternatives, config_error
-from geosd.config.family import resolve_family, unmet_needs_of_family
+from geosd.config.aliases import NOTES, keys_of_alias
+from geosd.config.clashes import clash_over_count, clashes
+from geosd.config.errors import KeyPath, Mistake, alternatives_in_error, config_error
+from geosd.config.family import family_unmet_needs, resolve_family
 from geosd.config.grids import grids_of_variants
 from geosd.config.json_schema import key_schema
-from geosd.config.overlays import NOT_INHERITED, inherit
-from geosd.config.params_schema import DEFAULT, PI_0, Params, StudySchema
+from geosd.config.overlays import NOT_INHERITED, inherit_overlays
+from geosd.config.params_schema import DEFAULT, PI_0, Params, StudyParamsSchema
 from geosd.config.planned import planned
 from geosd.config.protocol_schema import HYPERPARAMETERS
-from geosd.config.schema_base import given_values
-from geosd.config.study import resolve
-from geosd.config.yaml_source import Source, read
-from geosd.registry import did_you_mean
+from geosd.config.schema_base import given_schema_values
+from geosd.config.study import resolve_study
+from geosd.config.yaml_source import YamlSource, read_yaml_source
+from geosd.registry import registered_name_hint
 from geosd.reporting.specs import family_specs, output_specs
 
 SCHEMA = "workflow/schemas/params.schema.json"
@@ -35,8 +35,8 @@ def load(path: Path | str = "params.yaml") -> Params:
 
     A program of a run of the workflow reads the file as it was when the run was planned.
     """
-    source = read(planned(path))
-    values, parents, problems = inherit(source.values)
+    source = read_yaml_source(planned(path))
+    values, parents, problems = inherit_overlays(source.values)
     if problems:
         raise config_error(source.file, [source.mistake(where, text) for where, text in problems])
     source = replace(source, values=values, parents=parents)
@@ -47,17 +47,17 @@ def load(path: Path | str = "params.yaml") -> Params:
         allowed = [*params.models, DEFAULT]
         mistakes += _names("model", params.resources, allowed, ("resources",), source)
         mistakes += _base_model(params, source)
-        recipe = given_values(params.protocol.training)
+        recipe = given_schema_values(params.protocol.training)
         mistakes += [
             source.mistake(("protocol", "training", *key), f"{what} the protocol.")
-            for key, what in over(recipe, recipe["steps"], params.protocol.data.train)
+            for key, what in clash_over_count(recipe, recipe["steps"], params.protocol.data.train)
         ]
     if params is None or mistakes:
         raise config_error(source.file, mistakes)
     return params
 
 
-def _base_model(params: Params, source: Source) -> list[Mistake]:
+def _base_model(params: Params, source: YamlSource) -> list[Mistake]:
     """Mistakes of the variant pi_0, which is the base model: nothing trains it or changes it."""
     mistakes = []
     pi_0 = params.variants.get(PI_0)
@@ -75,7 +75,7 @@ def _base_model(params: Params, source: Source) -> list[Mistake]:
     return mistakes
 
 
-def _of_studies(params: Params, source: Source) -> list[Mistake]:
+def _of_studies(params: Params, source: YamlSource) -> list[Mistake]:
     """Errors of each study; of a key that others inherit once, with their names."""
     found: dict[Mistake, list[str]] = {}
     for name in params.studies:
@@ -89,7 +89,7 @@ def _of_studies(params: Params, source: Source) -> list[Mistake]:
     ]
 
 
-def _study(params: Params, name: str, source: Source) -> list[Mistake]:
+def _study(params: Params, name: str, source: YamlSource) -> list[Mistake]:
     """What is wrong with a study as a whole: undefined names, values that clash."""
     study = params.studies[name]
     place = ("studies", name)
@@ -110,10 +110,10 @@ def _study(params: Params, name: str, source: Source) -> list[Mistake]:
     mistakes += _unknown_axes(study, place, source)
     if mistakes:
         return mistakes
-    return [source.mistake(key, text) for key, text in clashes(resolve(params, name))]
+    return [source.mistake(key, text) for key, text in clashes(resolve_study(params, name))]
 
 
-def _of_families(params: Params, source: Source) -> list[Mistake]:
+def _of_families(params: Params, source: YamlSource) -> list[Mistake]:
     """What is wrong with each family: undefined names, studies that its outputs cannot show."""
     mistakes = []
     for name, family in params.families.items():
@@ -126,13 +126,15 @@ def _of_families(params: Params, source: Source) -> list[Mistake]:
     for name in params.families:
         family = resolve_family(params, name)
         for index, output in enumerate(family.outputs):
-            for missing in unmet_needs_of_family(family, family_specs()[output]):
+            for missing in family_unmet_needs(family, family_specs()[output]):
                 place = ("studies", name, "outputs", index)
                 mistakes.append(source.mistake(place, f"{output} {missing}."))
     return mistakes
 
 
-def _unknown_axes(study: StudySchema, place: KeyPath, source: Source) -> Iterator[Mistake]:
+def _unknown_axes(
+    study: StudyParamsSchema, place: KeyPath, source: YamlSource
+) -> Iterator[Mistake]:
     """Axes of the study's grids that are no keys of its training."""
     if not study.grid:
         return
@@ -148,7 +150,7 @@ def _unknown_axes(study: StudySchema, place: KeyPath, source: Source) -> Iterato
 
 
 def _names(
-    kind: str, names: Iterable[str], allowed: Iterable[str], path: KeyPath, source: Source
+    kind: str, names: Iterable[str], allowed: Iterable[str], path: KeyPath, source: YamlSource
 ) -> list[Mistake]:
     """A mistake for each name, of a list or of a mapping's keys, that is not defined."""
     defined = list(allowed)
@@ -158,12 +160,12 @@ def _names(
             continue
         last = name if isinstance(names, Mapping) else index
         place = (*path, last) if path else (kind,)
-        message = f"{name} is no {kind}. {alternatives(name, defined)}"
+        message = f"{name} is no {kind}. {alternatives_in_error(name, defined)}"
         mistakes.append(source.mistake(place, message))
     return mistakes
 
 
-def _checked(source: Source) -> tuple[Params | None, list[Mistake]]:
+def _checked(source: YamlSource) -> tuple[Params | None, list[Mistake]]:
     """The file's values by the schema (None where a key is wrong), and all mistakes."""
     try:
         # JSON in strict mode: lists are tuples, but text is never a number nor a number a switch.
@@ -181,7 +183,7 @@ def _follows(details: ErrorDetails) -> bool:
     return is_short and bool(details["input"])
 
 
-def _mistake(details: ErrorDetails, source: Source) -> Mistake:
+def _mistake(details: ErrorDetails, source: YamlSource) -> Mistake:
     path = _path_in_file(details, source.values)
     kind = details["type"]
     if kind == "union_tag_not_found":
@@ -197,7 +199,7 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
     match kind:
         case "extra_forbidden":
             keys = sorted(key_schema(path[:-1], source.values).get("properties", {}))
-            meant = _meant(path, source.values) or did_you_mean(path[-1], keys)
+            meant = _meant(path, source.values) or registered_name_hint(path[-1], keys)
             message = f"there is no such key. {meant}Allowed: {', '.join(keys)}."
         case "missing":
             message = f"the key is missing. {meaning}"
@@ -205,10 +207,11 @@ def _mistake(details: ErrorDetails, source: Source) -> Mistake:
             path = (*path, "name")
             tag = details["ctx"]["tag"]
             names = sorted(name.strip("'") for name in details["ctx"]["expected_tags"].split(", "))
-            message = f"{json.dumps(tag)} is not allowed. {alternatives(tag, names)}"
+            message = f"{json.dumps(tag)} is not allowed. {alternatives_in_error(tag, names)}"
         case "literal_error":
             names = [str(value) for value in described.get("enum", [described.get("const")])]
-            message = f"{given} is not allowed. {alternatives(details['input'], names)} {meaning}"
+            allowed = alternatives_in_error(details["input"], names)
+            message = f"{given} is not allowed. {allowed} {meaning}"
         case _:
             reason = details["msg"].removeprefix("Value error, ")
             reason = reason[:1].lower() + reason[1:]
@@ -224,7 +227,7 @@ def _meant(path: KeyPath, values: Any, section: KeyPath = ()) -> str:
     """
     section = section or path[:-1]
     word = path[-1]
-    words = keys_for(word)
+    words = keys_of_alias(word)
     for root in (path[:length] for length in range(len(path) - 1, 0, -1)):
         if root[0] != "protocol" and len(root) < 2:
             break

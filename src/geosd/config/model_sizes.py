@@ -53,7 +53,7 @@ def _size_of_checkpoint(folder: Path) -> ModelSize:
     return ModelSize()
 
 
-def spare_context(study: Study, model: str) -> dict[str, int]:
+def context_beyond_model_size(study: Study, model: str) -> dict[str, int]:
     """Room for a question and its template in a model's context: reader -> tokens.
 
     The teacher also reads a solution, which may be as long as the pool's cap. Without entries where

@@ -10,11 +10,11 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from geosd.config.rule_settings import long_runs_of_geosd, parts_of_geosd
+from geosd.config.rule_settings import geosd_part_settings, long_geosd_run_settings
 from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points
 from geosd.models.architectures import TINY_MODELS, published_architectures
-from geosd.reporting.specs import OutputSpec, family_specs, output_specs, output_title
+from geosd.reporting.specs import OutputSpec, family_specs, output_spec_title, output_specs
 
 
 def unmet_needs(study: Study, spec: OutputSpec) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _live(study: Study, spec: OutputSpec) -> str:
 
 def _factorial(study: Study, _: OutputSpec) -> str:
     """All candidates are GeoSD's, at one rate, and cross divergence, lambda and optimiser."""
-    parts = parts_of_geosd(study)
+    parts = geosd_part_settings(study)
     keys = ("divergence", "drift_penalty", "rule")
     crossed = all(len({part[key] for part in parts.values()}) > 1 for key in keys)
     rates = {study.training(study.models[0], name)["learning_rate"] for name in parts}
@@ -123,7 +123,7 @@ def _factorial(study: Study, _: OutputSpec) -> str:
 
 def _long(study: Study, _: OutputSpec) -> str:
     """All candidates are GeoSD's on one model, judged at a tenth, at half and at the end."""
-    runs = long_runs_of_geosd(study)
+    runs = long_geosd_run_settings(study)
     cells: dict[tuple[str, int], set[int]] = {}
     for run in runs.values():
         cells.setdefault((run["divergence"], run["anchor_every"]), set()).add(run["steps"])
@@ -248,7 +248,7 @@ NEEDS = {
 """Needs by their words in declarations."""
 
 
-def output_needs_table() -> str:
+def output_needs_rows() -> str:
     """Needs, sources and subject of each table and figure: rows of Markdown."""
     rows = ["| output | shows | in the paper | made of | needs |", "|:--|:--|:--|:--|:--|"]
     for name, spec in {**output_specs(), **family_specs()}.items():
@@ -263,6 +263,12 @@ def output_needs_table() -> str:
             words += [f"{start} {', '.join(names)}"] if names else []
         words += ["of each study of a family"] if spec.family else []
         made = ", ".join(spec.reads) or "settings"
-        parts = (f"`{name}`", output_title(name), spec.paper or "–", made, "; ".join(words) or "–")
+        parts = (
+            f"`{name}`",
+            output_spec_title(name),
+            spec.paper or "–",
+            made,
+            "; ".join(words) or "–",
+        )
         rows.append(f"| {' | '.join(parts)} |")
     return "\n".join(rows) + "\n"

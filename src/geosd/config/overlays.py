@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from geosd.config.errors import alternatives
-from geosd.config.schema_base import Section, Strict
+from geosd.config.errors import alternatives_in_error
+from geosd.config.schema_base import SectionSchema, StrictSchema
 
 EXTENDABLE = {"models": "model", "resources": "entry", "variants": "variant", "studies": "study"}
 """Sections whose entries may extend one another, and what an entry is called."""
@@ -34,7 +34,7 @@ Tree = dict[str, Any]
 Problem = tuple[tuple[str, ...], str]
 
 
-def merge(below: Tree, above: Tree) -> Tree:
+def merge_overlay(below: Tree, above: Tree) -> Tree:
     """Merge two mappings: one is laid over the other key by key; lists are replaced.
 
     An objective of another name replaces the one below whole: its hyperparameters are another
@@ -49,11 +49,11 @@ def merge(below: Tree, above: Tree) -> Tree:
     for key, value in above.items():
         inner = merged.get(key)
         both = isinstance(inner, dict) and isinstance(value, dict) and key not in REPLACED
-        merged[key] = merge(inner, value) if both else value
+        merged[key] = merge_overlay(inner, value) if both else value
     return merged
 
 
-def inherit(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]]:
+def inherit_overlays(values: Any) -> tuple[Any, dict[tuple[str, ...], str], list[Problem]]:
     """The content with every entry over the one that its `extends` names, parents, and mistakes.
 
     What is of the wrong kind in the file's content is left for the schema to report.
@@ -123,13 +123,13 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
         path = (section, chain[-1], "extends")
         if parent not in entries:
             message = f"{parent} is no {kind} of this file."
-            problems.append((path, f"{message} {alternatives(parent, list(entries))}"))
+            problems.append((path, f"{message} {alternatives_in_error(parent, list(entries))}"))
             break
-        if is_family(entries[parent]):
+        if is_family_overlay(entries[parent]):
             message = f"{parent} is a family, which no entry extends; name one of its studies."
             problems.append((path, message))
             break
-        if is_family(entries[chain[-1]]):
+        if is_family_overlay(entries[chain[-1]]):
             message = f"{chain[-1]} is a family, which extends no entry; take the line away."
             problems.append((path, message))
             break
@@ -141,7 +141,7 @@ def _chain(section: str, name: str, entries: Tree, problems: list[Problem]) -> l
     return chain
 
 
-def is_family(entry: object) -> bool:
+def is_family_overlay(entry: object) -> bool:
     """Whether an entry of `studies` in the file is a family, also one with a mistake."""
     return isinstance(entry, Mapping) and (entry.get("kind") == FAMILY or "of" in entry)
 
@@ -153,7 +153,7 @@ def _merged(entries: Tree, chain: list[str]) -> Any:
         if not (isinstance(merged, dict) and isinstance(entries[name], dict)):
             return entries[name]
         below = {key: value for key, value in merged.items() if key not in NOT_INHERITED}
-        merged = merge(below, entries[name])
+        merged = merge_overlay(below, entries[name])
     if isinstance(merged, dict) and isinstance(merged.get("variants"), dict):
         # `name: null` takes an inherited entry away
         variants = {name: entry for name, entry in merged["variants"].items() if entry is not None}
@@ -162,7 +162,7 @@ def _merged(entries: Tree, chain: list[str]) -> Any:
 
 
 @cache
-def overlay_of(section: type[Section]) -> type[Strict]:
+def overlay_of(section: type[SectionSchema]) -> type[StrictSchema]:
     """The overlay of a schema's class: the same keys with the same bounds, each optional."""
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
@@ -174,14 +174,14 @@ def overlay_of(section: type[Section]) -> type[Strict]:
         )
         kind = _with_overlays(field.annotation)
         fields[name] = (Annotated[(kind, *field.metadata)] if field.metadata else kind, unset)
-    made = create_model(f"{section.__name__}Overlay", __base__=Strict, **fields)
+    made = create_model(f"{section.__name__}Overlay", __base__=StrictSchema, **fields)
     made.__doc__ = f"{section.__doc__} Keys left out are inherited."
     return made
 
 
 def _with_overlays(annotation: Any) -> Any:
     """The annotation with every section inside it replaced by its overlay."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, type) and issubclass(annotation, SectionSchema):
         return overlay_of(annotation)
     arguments = typing.get_args(annotation)
     if type(None) in arguments:

@@ -19,22 +19,22 @@ from pydantic import (
     model_validator,
 )
 
-from geosd.config.grids import Grid, grid_candidates, grids_of_variants
-from geosd.config.overlays import is_family, merge, overlay_of
+from geosd.config.grids import Grid, candidates_of_grids, grids_of_variants
+from geosd.config.overlays import is_family_overlay, merge_overlay, overlay_of
 from geosd.config.pictures import refuse_pictures
-from geosd.config.protocol_schema import Protocol, Training
+from geosd.config.protocol_schema import Protocol, TrainingProtocol
 from geosd.config.resources_schema import ModelResources, StudyResources
 from geosd.config.schema_base import (
     Ascending,
     Distinct,
-    Extendable,
+    ExtendableSchema,
     Name,
     Scalar,
-    Section,
+    SectionSchema,
     Seed,
     Words,
-    given_values,
-    optional,
+    given_schema_values,
+    optional_schema,
 )
 
 Axis = Annotated[str, Field(pattern=r"^[a-z_]+(\.[a-z_]+)*$", max_length=64)]
@@ -54,40 +54,40 @@ DEFAULT = "default"
 """Name of the resources of every model that has none of its own."""
 
 
-TrainingOverlay = overlay_of(Training)
+TrainingOverlay = overlay_of(TrainingProtocol)
 
 
-class Sections(overlay_of(Protocol)):
+class SectionsParamsSchema(overlay_of(Protocol)):
     """Changes by entries of params.yaml to the protocol's sections, each with some of its keys."""
 
-    training: TrainingOverlay = optional(None)
+    training: TrainingOverlay = optional_schema(None)
 
 
-class ModelSchema(Extendable, Sections):
+class ModelParamsSchema(ExtendableSchema, SectionsParamsSchema):
     """An entry of `models` in params.yaml: what a model's size or family changes."""
 
     about: Words
     """One line: what the model is."""
 
 
-class VariantSchema(Extendable):
+class VariantParamsSchema(ExtendableSchema):
     """An entry of `variants` in params.yaml: a named set of changes of the training section."""
 
     training: TrainingOverlay | None
     """Changes by the variant; null where nothing is trained (pi_0)."""
 
 
-class StudyVariantSchema(Section):
+class StudyVariantParamsSchema(SectionSchema):
     """An entry of a study's `variants` in params.yaml: what the study changes in a variant."""
 
-    training: TrainingOverlay | None = optional(None)
+    training: TrainingOverlay | None = optional_schema(None)
     """Keys that differ in this study, such as a learning rate that a selection chose."""
-    training_by_model: dict[Name, TrainingOverlay] | None = optional(None)
+    training_by_model: dict[Name, TrainingOverlay] | None = optional_schema(None)
     """Model -> keys that differ on it, over those of `training`; every model of the study has an
     entry."""
 
     @model_validator(mode="after")
-    def _changes_something(self) -> StudyVariantSchema:
+    def _changes_something(self) -> StudyVariantParamsSchema:
         if self.training is None and self.training_by_model is None:
             raise ValueError("it needs training or training_by_model")
         return self
@@ -95,10 +95,10 @@ class StudyVariantSchema(Section):
     def on(self, model: str) -> dict[str, Any]:
         """The keys of the training that differ on a model."""
         on_model = (self.training_by_model or {}).get(model)
-        return merge(given_values(self.training), given_values(on_model))
+        return merge_overlay(given_schema_values(self.training), given_schema_values(on_model))
 
 
-class Stages(Section):
+class StagesParamsSchema(SectionSchema):
     """Stages of a study's seeds, after each of which its claims are judged. docs/lean.md."""
 
     seeds: Annotated[
@@ -110,7 +110,7 @@ class Stages(Section):
     out those that are decided."""
 
 
-class StudySchema(Extendable, Sections):
+class StudyParamsSchema(ExtendableSchema, SectionsParamsSchema):
     """An entry of `studies` in params.yaml: what is run, and what differs from the protocol."""
 
     about: About
@@ -119,11 +119,11 @@ class StudySchema(Extendable, Sections):
     kind: Kind
     """The study's design, which decides the claims that it judges; the models of a
     `ladder` are sizes of one architecture, from small to large. Not inherited."""
-    verdicts: bool = optional(False)
+    verdicts: bool = optional_schema(False)
     """Whether the study is meant for verdicts on the paper's claims: its models, its seeds and its
     learning rates are enough for them. Without, the ledger has the estimates alone. Not
     inherited."""
-    claims_on_costs: bool = optional(False)
+    claims_on_costs: bool = optional_schema(False)
     """Whether the claims on costs, which no run decides, are judged here. Not inherited."""
     models: Names
     """Models, in the order of the tables."""
@@ -131,21 +131,21 @@ class StudySchema(Extendable, Sections):
     """Variants, in the order of the tables."""
     seeds: Annotated[list[Seed], Field(min_length=1, max_length=1000), Distinct]
     """Seeds; one run each."""
-    draws: Annotated[int, Field(gt=0, le=1000)] = optional(1)
+    draws: Annotated[int, Field(gt=0, le=1000)] = optional_schema(1)
     """Draws of each base model: the run of seed s starts from draw s % draws. More than one needs
     base models that the repository ships, in base_models/."""
     outputs: Names
     """Rules of the tables, figures and ledgers that the study ends in."""
-    stages: Stages | None = optional(None)
+    stages: StagesParamsSchema | None = optional_schema(None)
     """When claims are judged, with bounds that are fixed in advance; null: once, with all seeds."""
-    keep: Literal["weights", "samples"] = optional("weights")
+    keep: Literal["weights", "samples"] = optional_schema("weights")
     """What stays on disk of a finished run: its weights and snapshots, or its log, its samples and
     what is measured alone. `samples` removes weights once every study of this file has made from
     them what it makes; a study that makes more of the run later trains it again."""
-    resources: dict[Name, StudyResources] | None = optional(None)
+    resources: dict[Name, StudyResources] | None = optional_schema(None)
     """Model -> what its jobs ask for in this study, over its entry of `resources`: another
     placement for other GPUs. No result depends on it."""
-    variants: dict[Name, StudyVariantSchema | None] | None = optional(None)
+    variants: dict[Name, StudyVariantParamsSchema | None] | None = optional_schema(None)
     """What this study changes in a variant, such as the learning rates that `make select-rates`
     prints. null takes an inherited entry away; in the place of all entries, all of them."""
     grid: dict[Name, Axes | SeveralAxes] = Field(default_factory=dict)
@@ -160,18 +160,18 @@ class StudySchema(Extendable, Sections):
         sizes = [math.prod(map(len, axes.values())) for _, axes in grids_of_variants(grid)]
         if sum(sizes) > MOST_CANDIDATES:
             raise ValueError(f"{sum(sizes)} candidates are more than {MOST_CANDIDATES}")
-        if sum(sizes) != len(grid_candidates(grid)):
+        if sum(sizes) != len(candidates_of_grids(grid)):
             raise ValueError("two points of the grids have one name; each point stands once")
         return grid
 
     @property
-    def own_entries(self) -> dict[str, StudyVariantSchema]:
+    def own_entries(self) -> dict[str, StudyVariantParamsSchema]:
         """Variant -> the study's own entry for it."""
         entries = self.variants or {}
         return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-class FamilySchema(Section):
+class FamilyParamsSchema(SectionSchema):
     """An entry of `studies` in params.yaml of the kind `family`: what is shown over several."""
 
     about: About
@@ -185,12 +185,12 @@ class FamilySchema(Section):
 
 
 Entry = Annotated[
-    Annotated[StudySchema, Tag("a study")] | Annotated[FamilySchema, Tag("a family")],
-    Discriminator(lambda entry: "a family" if is_family(entry) else "a study"),
+    Annotated[StudyParamsSchema, Tag("a study")] | Annotated[FamilyParamsSchema, Tag("a family")],
+    Discriminator(lambda entry: "a family" if is_family_overlay(entry) else "a study"),
 ]
 
 
-class Params(Section):
+class Params(SectionSchema):
     """The schema of the whole file params.yaml."""
 
     study: Name
@@ -200,11 +200,11 @@ class Params(Section):
     setting of no rule."""
     protocol: Protocol
     """The paper's protocol, each value with its place in the paper."""
-    models: Annotated[dict[Name, ModelSchema], Field(min_length=1)]
+    models: Annotated[dict[Name, ModelParamsSchema], Field(min_length=1)]
     """Models by name."""
     resources: dict[Name, ModelResources]
     """Requests of jobs, by model; `default`, which must be there, is for those not named."""
-    variants: Annotated[dict[Name, VariantSchema], Field(min_length=1)]
+    variants: Annotated[dict[Name, VariantParamsSchema], Field(min_length=1)]
     """Variants by name."""
     entries: Annotated[dict[Name, Entry], Field(min_length=1, alias="studies")]
     """Studies, and families of them, by name."""
@@ -217,14 +217,18 @@ class Params(Section):
         return resources
 
     @cached_property
-    def studies(self) -> dict[str, StudySchema]:
+    def studies(self) -> dict[str, StudyParamsSchema]:
         """The entries of `studies` that are studies."""
-        return {name: one for name, one in self.entries.items() if isinstance(one, StudySchema)}
+        return {
+            name: one for name, one in self.entries.items() if isinstance(one, StudyParamsSchema)
+        }
 
     @cached_property
-    def families(self) -> dict[str, FamilySchema]:
+    def families(self) -> dict[str, FamilyParamsSchema]:
         """The entries of `studies` that are families."""
-        return {name: one for name, one in self.entries.items() if isinstance(one, FamilySchema)}
+        return {
+            name: one for name, one in self.entries.items() if isinstance(one, FamilyParamsSchema)
+        }
 
     def resources_of(self, model: str) -> ModelResources:
         """The entry of `resources` in params.yaml that holds for a model."""

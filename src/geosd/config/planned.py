@@ -2,8 +2,8 @@
 
 A run takes minutes or weeks, and people edit params.yaml meanwhile, for the next one. A job that
 started after such an edit would compute with other settings than those that its folder is named by.
-So the driver of a run keeps a copy of the configuration (`keep`), and every program of the run
-reads the copy: the variable `PLAN` of its environment names the folder of the copy.
+So the driver of a run keeps a copy of the configuration (`keep_planned`), and every program of the
+run reads the copy: the variable `PLAN` of its environment names the folder of the copy.
 """
 
 import hashlib
@@ -42,12 +42,12 @@ def planned(path: Path | str) -> Path:
     return copy if copy.exists() else Path(path)
 
 
-def configuration_text() -> str:
+def planned_configuration_text() -> str:
     """The text of params.yaml, which is the whole configuration."""
     return planned(PARAMS).read_text(encoding="utf-8")
 
 
-def keep(text: str) -> Path:
+def keep_planned(text: str) -> Path:
     """Keep a copy of the configuration for a run; the folder of the copy, by a digest of it."""
     folder = PLANS / hashlib.sha256(text.encode()).hexdigest()[:16]
     copy = folder / PARAMS
@@ -57,13 +57,13 @@ def keep(text: str) -> Path:
 
 
 @contextmanager
-def kept_configuration() -> Iterator[None]:
+def planned_configuration() -> Iterator[None]:
     """Context in which all programs, those started too, read the configuration as it is now.
 
     A context within another one keeps to the outer one's copy.
     """
     outer = PLAN in os.environ
-    os.environ.setdefault(PLAN, str(keep(configuration_text())))
+    os.environ.setdefault(PLAN, str(keep_planned(planned_configuration_text())))
     try:
         yield
     finally:
@@ -71,18 +71,18 @@ def kept_configuration() -> Iterator[None]:
             del os.environ[PLAN]
 
 
-def times(files: Iterable[Path]) -> dict[Path, int]:
+def planned_file_times(files: Iterable[Path]) -> dict[Path, int]:
     """When each file was written last, in nanoseconds; of a file that is not there 0."""
     return {file: file.stat().st_mtime_ns if file.exists() else 0 for file in files}
 
 
-def edits_in_words(study: str, before: Mapping[Path, int]) -> str:
+def edits_since_planned(study: str, before: Mapping[Path, int]) -> str:
     """Edits made while a study ran, and their meaning for its results; empty: none.
 
     Args:
-        before: `times` of what the run reads, when it was planned.
+        before: `planned_file_times` of what the run reads, when it was planned.
     """
-    now = times(before)
+    now = planned_file_times(before)
     edited = sorted(str(file) for file, written in before.items() if now[file] != written)
     others = [name for name in edited if name != PARAMS]
     lines = []

@@ -21,17 +21,17 @@ from geosd.config.schema_base import (
     PathWords,
     Rate,
     Samples,
-    Section,
+    SectionSchema,
     Seed,
     Share,
     Steps,
     StepsOrNone,
-    Strict,
+    StrictSchema,
     Temperature,
     Tokens,
     WeightDecay,
-    at_most,
-    optional,
+    optional_schema,
+    schema_at_most,
 )
 from geosd.objectives.hyperparameters import (
     Hyperparameter,
@@ -41,14 +41,14 @@ from geosd.objectives.hyperparameters import (
 from geosd.optim.layer_selection import FUSED, PROJECTIONS
 
 
-def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[Strict]:
+def _objective(name: str, hyperparameters: tuple[Hyperparameter, ...]) -> type[StrictSchema]:
     """The section of one objective: its name, and what its class declares, each key optional."""
     keys: dict[str, Any] = {
         one.name: (one.annotation, Field(default_factory=lambda: None, description=one.meaning))
         for one in hyperparameters
     }
     named = (Literal[name], Field(description="Name under which geosd.objectives registers it."))
-    made = create_model(f"Objective_{name}", __base__=Strict, name=named, **keys)
+    made = create_model(f"Objective_{name}", __base__=StrictSchema, name=named, **keys)
     made.__doc__ = f"The loss of geosd.objectives.{name.replace('-', '_')}, with its own keys."
     return made
 
@@ -60,7 +60,7 @@ OBJECTIVES = tuple(_objective(name, keys) for name, keys in HYPERPARAMETERS.item
 Objective = Annotated[Union[OBJECTIVES], Field(discriminator="name")]  # noqa: UP007
 
 
-class Kfac(Section):
+class KfacProtocol(SectionSchema):
     """Protocol section `training.optimiser.kfac`: curvature. Appendix "Kronecker factorization"."""
 
     blocks: Annotated[int, Field(gt=0, le=4096)]
@@ -79,13 +79,13 @@ class Kfac(Section):
     backpropagated, which are smaller by the number of tokens. Not given; docs/reading.md."""
     storage: Literal["float32", "bfloat16"]
     """Type in which factors are stored. Appendix: float32 up to 8B, bfloat16 at 14B and 32B."""
-    least_share: Annotated[float, Field(ge=0, le=1)] = optional(1.0)
+    least_share: Annotated[float, Field(ge=0, le=1)] = optional_schema(1.0)
     """Least share of the weights of the blocks that K-FAC must take: it takes linear layers, and no
     experts in one tensor of three dimensions. Left out: all. Not given; a model with less is
     refused, and its manifest names what is left out."""
 
 
-class Optimiser(Section):
+class OptimiserProtocol(SectionSchema):
     """Protocol section `training.optimiser`: the update rule."""
 
     rule: Literal["adamw", "kfac", "muon"]
@@ -94,11 +94,11 @@ class Optimiser(Section):
     inner: Literal["adamw", "plain"]
     """The step on the preconditioned gradient: AdamW, or a plain one (the paper's formula taken
     literally). Not given; adamw, because the paper's memory table includes Adam's moments."""
-    kfac: Kfac
+    kfac: KfacProtocol
     """Read only where the rule is kfac."""
 
 
-class Lora(Section):
+class LoraProtocol(SectionSchema):
     """Protocol section `training.lora`: low-rank matrices train in place of the weights."""
 
     rank: Annotated[int, Field(gt=0, le=1024)]
@@ -109,7 +109,7 @@ class Lora(Section):
     """Linear layers of each block that get them; a model needs one of each name."""
 
 
-class Recipe(Section):
+class RecipeProtocol(SectionSchema):
     """Protocol section `training`, which all methods share. Appendix "Training", Table hparams."""
 
     steps: Steps
@@ -128,7 +128,7 @@ class Recipe(Section):
     """Decays of AdamW's two moments. Table hparams: .9, .95."""
     weight_decay: WeightDecay
     """Decoupled weight decay. Not given; 0, because none is mentioned."""
-    warmup: Annotated[StepsOrNone, at_most("steps")]
+    warmup: Annotated[StepsOrNone, schema_at_most("steps")]
     """Steps of linear warm-up. Table hparams: 20."""
     precision: Literal["auto", "bfloat16", "float32"]
     """Type of the forward and backward passes; master weights are float32. `auto` is bfloat16 where
@@ -160,7 +160,7 @@ class Recipe(Section):
     max_skipped_steps: StepsOrNone
     """Steps whose loss, gradient or K-FAC factors are not finite that a run may have: each is
     skipped and changes no weight; one more ends the run. Not given."""
-    snapshots: Annotated[tuple[Steps, ...], Distinct, Ascending, at_most("steps")]
+    snapshots: Annotated[tuple[Steps, ...], Distinct, Ascending, schema_at_most("steps")]
     """Steps after which the student's weights are kept, for figures over checkpoints; the last step
     always is. Which ones the paper takes is not given."""
     diagnose_every: Steps
@@ -178,22 +178,22 @@ class Recipe(Section):
     recompute: bool
     """Whether the backward pass makes each block's activations anew instead of keeping them. Not
     given; a matter of memory."""
-    optimiser: Optimiser
+    optimiser: OptimiserProtocol
     """The update rule."""
-    lora: Lora | None = optional(None)
+    lora: LoraProtocol | None = optional_schema(None)
     """{rank: ..., alpha: ..., targets: [...]}: only adapters train, anchor and pi_0 share all other
     weights with the student, and what is evaluated has them merged. One process trains. Left out,
     or null: all weights train, as in the paper."""
 
 
-class Training(Recipe):
+class TrainingProtocol(RecipeProtocol):
     """Protocol section `training` of one variant: the shared recipe, and its objective."""
 
     objective: Objective  # type: ignore[valid-type]
     """The variant's loss, with its hyperparameters."""
 
     @model_validator(mode="after")
-    def _read_together(self) -> Training:
+    def _read_together(self) -> TrainingProtocol:
         """Refuse a hyperparameter that the objective, with its other ones, does not read."""
         given = self.objective.model_dump(exclude_unset=True)
         declared_here = HYPERPARAMETERS[given["name"]]
@@ -204,14 +204,14 @@ class Training(Recipe):
         return self
 
 
-class Pretraining(Section):
+class PretrainingProtocol(SectionSchema):
     """Protocol section `base.pretraining`: how a base model of the miniature is made."""
 
     architecture: Name
     """Name of a tiny architecture (`geosd.models.tiny_models`)."""
     corpus: Literal["search", "search-wide"]
     """World whose documents it is pretrained on, docs/search.md and docs/wide.md."""
-    start: PathWords | None = optional(None)
+    start: PathWords | None = optional_schema(None)
     """Folder of draws of a base model of that architecture that knows fewer words; its draw of the
     same number is trained further. Left out, or null: random weights."""
     steps: Steps
@@ -220,7 +220,7 @@ class Pretraining(Section):
     """Documents in a step."""
     learning_rate: Rate
     """Peak learning rate of Muon, which trains the matrices; AdamW's tensors take half of it."""
-    warmup: Annotated[StepsOrNone, at_most("steps")]
+    warmup: Annotated[StepsOrNone, schema_at_most("steps")]
     """Steps of linear warm-up."""
     decay: Share
     """Fraction of the steps, the last ones, over which the learning rate falls to zero."""
@@ -230,7 +230,7 @@ class Pretraining(Section):
     """Seed of the initial weights and of the order of the documents."""
 
 
-class Checkpoint(Section):
+class CheckpointProtocol(SectionSchema):
     """Protocol section `base.checkpoint`: where a released checkpoint lies."""
 
     repo: Annotated[str, Field(pattern=r"^\w[\w.-]*/\w[\w.-]*$", max_length=200)] | None
@@ -249,19 +249,19 @@ class Checkpoint(Section):
     the folder."""
 
 
-class Base(Section):
+class BaseProtocol(SectionSchema):
     """Protocol section `base`: the base model pi_0."""
 
     source: Literal["released", "pretrained"]
     """A released checkpoint (Appendix "Models"), or one trained from scratch on the miniature
     world."""
-    checkpoint: Checkpoint | None
+    checkpoint: CheckpointProtocol | None
     """Where the released checkpoint lies; null where the model is pretrained here."""
-    pretraining: Pretraining | None
+    pretraining: PretrainingProtocol | None
     """How the model is pretrained; null where the checkpoint is released."""
 
 
-class Pool(Section):
+class PoolProtocol(SectionSchema):
     """Protocol section `pool`: verified solutions, the teacher's privileged contexts."""
 
     solutions: Literal["rollouts", "given", "both"]
@@ -269,7 +269,7 @@ class Pool(Section):
     the rollouts."""
     rollouts: Samples
     """Rollouts of pi_0 for each problem. Table hparams: up to 32."""
-    keep: Annotated[Samples, at_most("rollouts")]
+    keep: Annotated[Samples, schema_at_most("rollouts")]
     """Verified solutions kept for a problem, at most. Table hparams: 10."""
     temperature: Temperature
     """Sampling temperature. Appendix "Data": 1.0."""
@@ -282,7 +282,7 @@ class Pool(Section):
     training starts. Changing it makes nothing anew. Not given in the paper."""
 
 
-class Evaluation(Section):
+class EvaluationProtocol(SectionSchema):
     """Protocol section `evaluation`: how checkpoints are sampled. Appendix "Evaluation"."""
 
     samples: Samples
@@ -290,11 +290,11 @@ class Evaluation(Section):
     coverage: Samples | None
     """Samples for each OOD problem, at least `samples`; null: as many. Pass@k of Figure consensus
     is read off all of them (Robustness: to k = 32), everything else off the first `samples`."""
-    allocation: dict[Name, Samples] | None = optional(None)
+    allocation: dict[Name, Samples] | None = optional_schema(None)
     """Benchmark (`id` or an OOD one) -> samples for each of its problems, in place of `samples` and
     `coverage`; null: none. docs/lean.md."""
     pass_k: Annotated[
-        tuple[Samples, ...], Field(min_length=1), Distinct, Ascending, at_most("samples")
+        tuple[Samples, ...], Field(min_length=1), Distinct, Ascending, schema_at_most("samples")
     ]
     """The k of the pass@k reported, ascending, none above samples. Table hparams: 16. Read by the
     analysis only: changing it samples nothing anew."""
@@ -306,7 +306,7 @@ class Evaluation(Section):
     """Longest response, in tokens. Table hparams: 8192."""
 
 
-class Rollout(Section):
+class RolloutProtocol(SectionSchema):
     """Protocol section `rollout`: what samples, for pool, training and evaluation alike."""
 
     engine: Literal["transformers", "vllm"]
@@ -315,7 +315,7 @@ class Rollout(Section):
     """Responses in flight at once: rows of a batch of transformers, max_num_seqs of vLLM."""
     compile: bool
     """Whether one step of decoding is compiled for this machine. Read by transformers only."""
-    packed: bool = optional(False)
+    packed: bool = optional_schema(False)
     """Whether decoding on a CPU reads the weights of linear layers from copies in oneDNN's order,
     made for each batch; not with compile. Last bits of logits differ by it. Left out: false. Read
     by transformers only."""
@@ -331,14 +331,14 @@ class Rollout(Section):
     """Whether the engine has a process of its own, or runs in the trainer's."""
 
     @model_validator(mode="after")
-    def _one_step(self) -> Rollout:
+    def _one_step(self) -> RolloutProtocol:
         """Refuse two ways to compute a step."""
         if self.packed and self.compile:
             raise ValueError("packed is true, and so is compile; a step is one or the other")
         return self
 
     @model_validator(mode="after")
-    def _one_device(self) -> Rollout:
+    def _one_device(self) -> RolloutProtocol:
         """Refuse several devices of an engine that runs in the trainer's process."""
         if self.engine == "vllm" and self.process == "same" and self.tensor_parallel > 1:
             raise ValueError(
@@ -347,12 +347,12 @@ class Rollout(Section):
         return self
 
 
-class Protocol(Section):
+class Protocol(SectionSchema):
     """The paper's protocol: all sections, each value with its place in the paper."""
 
     data: Data
-    base: Base
-    pool: Pool
-    training: Recipe
-    evaluation: Evaluation
-    rollout: Rollout
+    base: BaseProtocol
+    pool: PoolProtocol
+    training: RecipeProtocol
+    evaluation: EvaluationProtocol
+    rollout: RolloutProtocol

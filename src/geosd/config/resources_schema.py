@@ -8,12 +8,17 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from geosd.config.overlays import overlay_of
-from geosd.config.schema_base import Extendable, Section, at_most, optional
+from geosd.config.schema_base import (
+    ExtendableSchema,
+    SectionSchema,
+    optional_schema,
+    schema_at_most,
+)
 
 Gpus = Annotated[int, Field(ge=0, le=64)]
 
 
-class JobResources(Section):
+class JobResources(SectionSchema):
     """The resources of one job: GPUs, memory, time; docs/cluster.md says what a retry asks for."""
 
     gpus: Gpus
@@ -22,7 +27,7 @@ class JobResources(Section):
     """Main memory of a node, in MB."""
     minutes: Annotated[int, Field(gt=0, le=60 * 24 * 60)]
     """Longest run time, in minutes. A site may cut it into several submissions."""
-    threads: Annotated[int, Field(gt=0, le=1024)] = optional(1)
+    threads: Annotated[int, Field(gt=0, le=1024)] = optional_schema(1)
     """Most CPU threads of the job. Jobs that a study has side by side share the machine's cores:
     docs/performance.md, "Threads"."""
 
@@ -34,12 +39,12 @@ class JobResources(Section):
 class TrainingResources(JobResources):
     """The resources of a training job."""
 
-    inference_gpus: Annotated[Gpus, at_most("gpus")]
+    inference_gpus: Annotated[Gpus, schema_at_most("gpus")]
     """Those of the GPUs that generate rollouts and score the anchor; the optimiser's state is
     sharded over the others. 0 leaves both to all of them. Appendix "Hardware": inference workers
     and training workers; how many is not given."""
 
-    nodes: Annotated[int, Field(gt=0, le=64)] = optional(1)
+    nodes: Annotated[int, Field(gt=0, le=64)] = optional_schema(1)
     """Nodes that the GPUs lie on, equally many on each; inference_gpus lie on the last one."""
 
     @property
@@ -76,7 +81,7 @@ class TrainingResources(JobResources):
         return self
 
 
-class JobsOfModel(Section):
+class _JobsOfModel(SectionSchema):
     """The resources of one model's jobs, rule by rule. Not in the paper."""
 
     base: JobResources
@@ -92,9 +97,9 @@ class JobsOfModel(Section):
         return getattr(self, "evaluate" if rule == "evaluate_pi_0" else rule)
 
 
-class ModelResources(Extendable, JobsOfModel):
+class ModelResources(ExtendableSchema, _JobsOfModel):
     """An entry of `resources` in params.yaml: what a model's jobs ask for. Not in the paper."""
 
 
-StudyResources = overlay_of(JobsOfModel)
+StudyResources = overlay_of(_JobsOfModel)
 """What a study's jobs of a model ask for in place of what its entry of `resources` says."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from geosd.config.added_later import without_added_later
-from geosd.config.errors import raise_if_unknown
-from geosd.config.schema_base import given_values
+from geosd.config.errors import raise_error_if_unknown
+from geosd.config.schema_base import given_schema_values
 from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points, swept_values
 from geosd.dotted_keys import dotted_items
-from geosd.models.shipped_base_models import pinned_files
+from geosd.models.shipped_base_models import shipped_base_model_files
 from geosd.provenance.checkpoint_files import hashes_of_checkpoint
 from geosd.reporting.specs import OutputSpec, output_specs
 
@@ -38,12 +38,12 @@ def settings(
         ConfigError: No such rule, model or variant, or the rule needs one that is not given.
         ShippedCheckpointError: The repository ships the base model, and does not pin that draw.
     """
-    raise_if_unknown("rule", rule, RULES)
+    raise_error_if_unknown("rule", rule, RULES)
     if rule in PER_MODEL:
-        raise_if_unknown("model", model, study.models)
+        raise_error_if_unknown("model", model, study.models)
     if rule in PER_VARIANT:
         stops = study.early_stops if rule == "early_stop" else study.trained
-        raise_if_unknown("trained variant", variant, stops)
+        raise_error_if_unknown("trained variant", variant, stops)
     return RULES[rule](study, model, variant, draw)
 
 
@@ -70,7 +70,7 @@ def _thinking(data: Settings, *roles: str) -> Settings | bool:
     return modes if len(values) > 1 else values.pop()
 
 
-def sampling_settings(study: Study, model: str, *roles: str) -> Settings:
+def sampling_rule_settings(study: Study, model: str, *roles: str) -> Settings:
     """What a rule with prompts of some roles reads: source, their thinking, and what samples."""
     data = _section(study, "data", model)
     prompts = {key: data[key] for key in ("wording", "date") if key in data}
@@ -94,7 +94,7 @@ def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
     section = study.section("base", model)
     folder = study.shipped_base(model, draw)
     if folder:
-        return _base_of_files(folder, pinned_files(folder))
+        return _base_of_files(folder, shipped_base_model_files(folder))
     if section["source"] == "released":
         checkpoint = section["checkpoint"]
         if checkpoint.get("file"):  # its hash says what it is; the folder says where it is
@@ -113,7 +113,7 @@ def _base_of_files(folder: str, files: Settings) -> Settings:
 def _pool(study: Study, model: str, *_: Any) -> Settings:
     pool = _section(study, "pool", model)
     pool = _without(pool, "least_share")  # says what runs, not what it is
-    return {**pool, **sampling_settings(study, model, "student")}
+    return {**pool, **sampling_rule_settings(study, model, "student")}
 
 
 def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
@@ -123,7 +123,7 @@ def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
     rule = training["optimiser"]["rule"]
     if rule != "kfac":  # K-FAC's numbers are not read, so they must not cause a rerun
         training["optimiser"] = {"rule": rule, "inner": None, "kfac": None}
-    sampling = sampling_settings(study, model, "student", "teacher")
+    sampling = sampling_rule_settings(study, model, "student", "teacher")
     if sampling["rollout"]["engine"] != "vllm":  # transformers samples the live student
         sampling["rollout"] = _without(sampling["rollout"], "precision")
     return {**training, **sampling}
@@ -131,13 +131,13 @@ def _train(study: Study, model: str, variant: str, *_: Any) -> Settings:
 
 def _evaluate(study: Study, model: str, *_: Any) -> Settings:
     section = _without(_section(study, "evaluation", model), "pass_k")
-    return {**section, **sampling_settings(study, model, "evaluation")}
+    return {**section, **sampling_rule_settings(study, model, "evaluation")}
 
 
 def _states(study: Study, model: str, *_: Any) -> Settings:
     """The recipe that all variants share: the states are pi_0's, and no variant's."""
     seed = _only(_section(study, "pool", model), "seed")
-    sampling = sampling_settings(study, model, "student", "teacher")
+    sampling = sampling_rule_settings(study, model, "student", "teacher")
     recipe = _section(study, "training", model)
     keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
     return {**seed, **sampling, **_only(recipe, *keys)}
@@ -155,12 +155,12 @@ def _runs(study: Study, methods: Iterable[str]) -> Settings:
 
 def _claims(study: Study, *_: Any) -> Settings:
     """Settings that claims are judged by: sweeps, the ladder of models, and the paper's costs."""
-    models, training = list(study.models), given_values(study.params.protocol.training)
+    models, training = list(study.models), given_schema_values(study.params.protocol.training)
     costs = {
         **_only(training, "problems", "response_tokens", "top_k"),
         **_only(training["optimiser"]["kfac"], "blocks", "subsample"),
     }
-    stages = given_values(study.overlay.stages) or None
+    stages = given_schema_values(study.overlay.stages) or None
     design = {"verdicts": study.overlay.verdicts, "stages": stages}
     return {
         **without_added_later("study", design),
@@ -177,7 +177,7 @@ def _claims(study: Study, *_: Any) -> Settings:
     }
 
 
-def configuration(study: Study, *_: Any) -> Settings:
+def configuration_rule_settings(study: Study, *_: Any) -> Settings:
     """The settings of rule `configuration`: the whole study as it is run, for people."""
     per_model = {
         model: {
@@ -207,7 +207,7 @@ def settings_of_output(spec: OutputSpec, study: Study, *_: Any) -> Settings:
 def _output_value(name: str, study: Study, spec: OutputSpec) -> Any:
     if name in OUTPUT_SETTINGS:
         return OUTPUT_SETTINGS[name](study, spec)
-    value: Any = {"protocol": given_values(study.params.protocol)}
+    value: Any = {"protocol": given_schema_values(study.params.protocol)}
     for key in name.split("."):
         if not isinstance(value, dict) or key not in value:
             raise ValueError(
@@ -263,7 +263,7 @@ def _rates_of_runs(study: Study, _: OutputSpec) -> dict[str, dict[str, Any]]:
     return rates
 
 
-def parts_of_geosd(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
+def geosd_part_settings(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
     """Divergence, lambda, optimiser and length of the GeoSD candidates that a factorial crosses."""
     parts = {}
     for name in study.candidates:
@@ -278,7 +278,7 @@ def parts_of_geosd(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
     return parts
 
 
-def long_runs_of_geosd(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
+def long_geosd_run_settings(study: Study, *_: Any) -> dict[str, dict[str, Any]]:
     """Divergence, refresh of the anchor and length of the GeoSD candidates of a long training."""
     runs = {}
     for name in study.candidates:
@@ -304,8 +304,8 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
         for name, (_, changed) in study.candidates.items()
     },
     "points": lambda study, spec: sweep_points(study, *spec.swept),
-    "parts": parts_of_geosd,
-    "long_runs": long_runs_of_geosd,
+    "parts": geosd_part_settings,
+    "long_runs": long_geosd_run_settings,
     "rate_candidates": lambda study, _: swept_values(study, "learning_rate"),
     "learning_rates": _learning_rates,
     "hyperparameters": _hyperparameters,
@@ -339,7 +339,7 @@ RULES: dict[str, Callable[..., Settings]] = {
         **_only(study.section("data"), "source"),
     },
     "claims": _claims,
-    "configuration": configuration,
+    "configuration": configuration_rule_settings,
     "front_page": _front_page,
     **{name: partial(settings_of_output, spec) for name, spec in output_specs().items()},
 }

@@ -30,7 +30,7 @@ from typing import Any
 from geosd.config.job_counts import ALIGNMENT, STATE_FIGURES
 from geosd.config.rule_settings import settings
 from geosd.config.study import Study
-from geosd.files import DamagedFileError, atomic_write, remake_hint
+from geosd.files import DamagedFileError, atomic_write, remake_file_hint
 from geosd.provenance.manifest import MANIFEST
 from geosd.reporting.specs import output_specs
 
@@ -46,11 +46,11 @@ DIGITS = 10
 """Hexadecimal digits of a digest: 40 bits, enough to tell millions of settings apart."""
 
 
-def folder_digest(value: Any) -> str:
+def run_folder_digest(value: Any) -> str:
     """The digest in a results folder's name; the order of keys does not matter.
 
     Example:
-        >>> folder_digest({"a": 1, "b": [2.0]}) == folder_digest({"b": [2.0], "a": 1})
+        >>> run_folder_digest({"a": 1, "b": [2.0]}) == run_folder_digest({"b": [2.0], "a": 1})
         True
     """
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -58,7 +58,7 @@ def folder_digest(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class RunRow:
+class RunFoldersRow:
     """The folders of one run, which starts from a draw of its base model: a row of runs.csv."""
 
     model: str
@@ -74,7 +74,7 @@ class RunRow:
     """Of its base model's verified solutions; empty where the study trains nothing."""
 
 
-COLUMNS = [field.name for field in dataclasses.fields(RunRow)]
+COLUMNS = [field.name for field in dataclasses.fields(RunFoldersRow)]
 
 
 class RunFolders:
@@ -87,7 +87,7 @@ class RunFolders:
     def data(self) -> str:
         """Results folder of a study's problems."""
         drawn = settings("data", self.study)
-        return f"{RESULTS}/data/{drawn['source']}-{folder_digest(drawn)}"
+        return f"{RESULTS}/data/{drawn['source']}-{run_folder_digest(drawn)}"
 
     @property
     def train_problems(self) -> str:
@@ -111,7 +111,7 @@ class RunFolders:
     def _folder(self, rule: str, model: str, draw: int, *sources: str) -> str:
         """The folder that a rule's settings and the folders and files that it reads lead to."""
         content = [settings(rule, self.study, model, draw=draw), sources]
-        return f"{RESULTS}/{rule}/{model}-{folder_digest(content)}"
+        return f"{RESULTS}/{rule}/{model}-{run_folder_digest(content)}"
 
     @cache  # noqa: B019
     def pool(self, model: str, draw: int = 0) -> str:
@@ -129,7 +129,7 @@ class RunFolders:
         """The part `<objective>-<digest>` of a run's folder: how a variant is trained."""
         training = settings("train", self.study, model, variant)
         sources = [self.base(model, draw), self.pool(model, draw), self.train_problems]
-        return f"{training['objective']['name']}-{folder_digest([training, sources])}"
+        return f"{training['objective']['name']}-{run_folder_digest([training, sources])}"
 
     def train(self, model: str, variant: str, seed: int) -> str:
         """Results folder of a trained student; an early stop's lies inside its longer run's."""
@@ -152,7 +152,7 @@ class RunFolders:
             checkpoint = self._student(model, variant, draw)
         else:
             name, checkpoint = PI_0, self.base(model, draw)
-        return f"{name}-{folder_digest([sampled, checkpoint, self.test_problems])}"
+        return f"{name}-{run_folder_digest([sampled, checkpoint, self.test_problems])}"
 
     def evaluate(self, model: str, variant: str, seed: int) -> str:
         """Results folder of a checkpoint's samples."""
@@ -174,14 +174,14 @@ class RunFolders:
                 return getattr(self, rule)(model, draw)
         raise ValueError(f"The jobs of rule {rule} write into no shared folder.")
 
-    def rows(self) -> list[RunRow]:
+    def rows(self) -> list[RunFoldersRow]:
         """Every run of the study with its folders: the rows of its index."""
         study, trained = self.study, set(self.study.trained)
         rows = []
         for run in itertools.product(study.models, study.methods, study.seeds):
             model, variant, seed = run
             draw = study.draw(seed)
-            row = RunRow(
+            row = RunFoldersRow(
                 model=model,
                 variant=variant,
                 seed=seed,
@@ -282,7 +282,7 @@ class RunFolders:
 Snapshots = dict[tuple[str, str, int], tuple[int, ...]]
 
 
-def write_index(path: Path, rows: Iterable[RunRow]) -> None:
+def write_run_folders(path: Path, rows: Iterable[RunFoldersRow]) -> None:
     """Write a study's index of run folders, runs.csv, whole or not at all."""
     with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -290,7 +290,7 @@ def write_index(path: Path, rows: Iterable[RunRow]) -> None:
         writer.writerows(map(dataclasses.astuple, rows))
 
 
-def read_index(path: Path) -> list[RunRow]:
+def read_run_folders(path: Path) -> list[RunFoldersRow]:
     """Read a study's index, runs.csv; DamagedFileError if it is none.
 
     Whether it is whole, its manifest says (`geosd.provenance.proof.prove`).
@@ -300,11 +300,11 @@ def read_index(path: Path) -> list[RunRow]:
             rows = list(csv.DictReader(file))
         for row in rows:
             row["seed"], row["draw"] = int(row["seed"]), int(row["draw"])
-        return [RunRow(**row) for row in rows]
+        return [RunFoldersRow(**row) for row in rows]
     except (ValueError, LookupError, TypeError, csv.Error) as error:
         raise DamagedFileError(
             f"{path}: not the index of a study, whose columns are {', '.join(COLUMNS)}:"
-            f" {error!r}.\n{remake_hint(path)}"
+            f" {error!r}.\n{remake_file_hint(path)}"
         ) from error
 
 

@@ -73,7 +73,7 @@ Ascending = AfterValidator(_ascending)
 """A list of numbers from small to large."""
 
 
-def at_most(other: str) -> AfterValidator:
+def schema_at_most(other: str) -> AfterValidator:
     """Each number is at most the section's earlier key `other`; an overlay may leave that out."""
 
     def check(value: Any, info: ValidationInfo) -> Any:
@@ -89,32 +89,32 @@ def at_most(other: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def optional(value: Any) -> Any:
+def optional_schema(value: Any) -> Any:
     """A key that may be left out; made by a factory, so that the JSON schema shows no default."""
     return Field(default_factory=lambda: value)
 
 
-class Strict(BaseModel):
+class StrictSchema(BaseModel):
     """Base class of the schema: an unknown key is a mistake, no value is converted silently."""
 
     # Built at its first use: of the many classes, few check a file by themselves.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
-class Section(Strict):
+class SectionSchema(StrictSchema):
     """Base class of the schema's sections; a docstring below each key says what it means."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
-class Extendable(Section):
+class ExtendableSchema(SectionSchema):
     """Base class of the schema's entries that may extend another of their section."""
 
-    extends: Name | None = optional(None)
+    extends: Name | None = optional_schema(None)
     """Entry of the same section that this one is laid over, key by key; lists and `grid` are
     replaced whole."""
 
 
-def given_values(overlay: BaseModel | None) -> dict[str, Any]:
+def given_schema_values(overlay: BaseModel | None) -> dict[str, Any]:
     """The keys that an object of the schema's classes gives, as plain values."""
     return {} if overlay is None else overlay.model_dump(mode="json", exclude_unset=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from geosd.config.errors import ConfigError, raise_if_unknown
-from geosd.config.grids import grid_candidates
-from geosd.config.overlays import merge
-from geosd.config.params_schema import Params, StudySchema
+from geosd.config.errors import ConfigError, raise_error_if_unknown
+from geosd.config.grids import candidates_of_grids
+from geosd.config.overlays import merge_overlay
+from geosd.config.params_schema import Params, StudyParamsSchema
 from geosd.config.resources_schema import ModelResources
-from geosd.config.schema_base import given_values
-from geosd.models.shipped_base_models import is_shipped
+from geosd.config.schema_base import given_schema_values
+from geosd.models.shipped_base_models import is_shipped_base_model
 
 LENGTH = ("steps", "snapshots")
 """Settings that may differ between a run and a longer one that begins with it."""
@@ -24,7 +24,7 @@ LENGTH = ("steps", "snapshots")
 class Study:
     """A study resolved: its models, methods, seeds and outputs, and the values of each section.
 
-    The fields are documented in `StudySchema`; sections are resolved from all of params.yaml.
+    The fields are documented in `StudyParamsSchema`; sections are resolved from all of params.yaml.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Study:
     noun: ClassVar[str] = "study"
 
     @property
-    def overlay(self) -> StudySchema:
+    def overlay(self) -> StudyParamsSchema:
         """The study's entry in params.yaml, inherited keys included."""
         return self.params.studies[self.name]
 
@@ -55,13 +55,13 @@ class Study:
         """The folder of a draw of a base model, where the repository ships it; else None."""
         base = self.section("base", model)
         folder = (base["checkpoint"] or {}).get("folder") or ""
-        shipped = base["source"] == "released" and is_shipped(folder)
+        shipped = base["source"] == "released" and is_shipped_base_model(folder)
         return f"{folder}/{draw}" if shipped else None
 
     @cached_property
     def candidates(self) -> dict[str, tuple[str, dict[str, Any]]]:
         """The candidates of the study's grids: name -> variant, and what is laid over it."""
-        return grid_candidates(self.overlay.grid)
+        return candidates_of_grids(self.overlay.grid)
 
     def variant_of(self, method: str) -> str:
         """The variant that a method is, or is a candidate of."""
@@ -131,10 +131,12 @@ class Study:
         return {}
 
     def _resolve_section(self, name: str, model: str | None) -> dict[str, Any]:
-        values = given_values(getattr(self.params.protocol, name))
+        values = given_schema_values(getattr(self.params.protocol, name))
         if model:
-            values = merge(values, given_values(getattr(self.params.models[model], name)))
-        values = merge(values, given_values(getattr(self.overlay, name)))
+            values = merge_overlay(
+                values, given_schema_values(getattr(self.params.models[model], name))
+            )
+        values = merge_overlay(values, given_schema_values(getattr(self.overlay, name)))
         if name == "evaluation" and values["coverage"] is None:
             return {**values, "coverage": values["samples"]}
         return values
@@ -146,22 +148,22 @@ class Study:
             ValidationError: The two do not fit together.
         """
         entry = self.params.resources_of(model)
-        changes = given_values((self.overlay.resources or {}).get(model))
+        changes = given_schema_values((self.overlay.resources or {}).get(model))
         if not changes:
             return entry
-        return ModelResources.model_validate(merge(given_values(entry), changes))
+        return ModelResources.model_validate(merge_overlay(given_schema_values(entry), changes))
 
     def _resolve_training(self, model: str, variant: str) -> dict[str, Any]:
         if variant in self.candidates:
             variant, point = self.candidates[variant]
-            return merge(self.training(model, variant), point)
+            return merge_overlay(self.training(model, variant), point)
         values = self.section("training", model)
-        values = merge(values, given_values(self.params.variants[variant].training))
+        values = merge_overlay(values, given_schema_values(self.params.variants[variant].training))
         entry = self.overlay.own_entries.get(variant)
-        return merge(values, entry.on(model)) if entry else values
+        return merge_overlay(values, entry.on(model)) if entry else values
 
 
-def resolve(params: Params, study: str | None = None) -> Study:
+def resolve_study(params: Params, study: str | None = None) -> Study:
     """Resolve the study of a name; where none is given, the one that params.yaml names.
 
     Raises:
@@ -174,8 +176,8 @@ def resolve(params: Params, study: str | None = None) -> Study:
             f"{name} is a family: it shows studies, and has no runs of its own.\nHint: name one of"
             f" its studies: {', '.join(members)}."
         )
-    raise_if_unknown("study", name, params.entries)
+    raise_error_if_unknown("study", name, params.entries)
     overlay = params.studies[name]
-    methods = (*overlay.methods, *grid_candidates(overlay.grid))
+    methods = (*overlay.methods, *candidates_of_grids(overlay.grid))
     models, seeds, outputs = tuple(overlay.models), tuple(overlay.seeds), tuple(overlay.outputs)
     return Study(name, models, methods, seeds, overlay.draws, outputs, params)

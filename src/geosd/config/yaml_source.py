@@ -43,7 +43,7 @@ UNQUOTED = {
 
 
 # Every program of the workflow reads the file when it starts; libyaml does so ten times faster.
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """PyYAML's loader, which is of YAML 1.1, with the unquoted values of YAML 1.2."""
 
     yaml_implicit_resolvers = {
@@ -55,7 +55,7 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
 
 
 @dataclass(frozen=True)
-class Source:
+class YamlSource:
     """A YAML file that has been read: its plain values, and the line of each key from 1."""
 
     file: Path
@@ -76,7 +76,7 @@ class Source:
         return Mistake(path, 1, message)
 
 
-def read(file: Path | str) -> Source:
+def read_yaml_source(file: Path | str) -> YamlSource:
     """Read a YAML file with the line of each key; a ConfigError lists what cannot be a value."""
     file = Path(file)
     try:
@@ -94,7 +94,7 @@ def read(file: Path | str) -> Source:
     mistakes: list[Mistake] = []
     try:
         _check_depth(text)
-        loader = Loader(text)
+        loader = YamlLoader(text)
         root = loader.get_single_node()
         for number, (path, line, message) in enumerate(_walk(root, ())):
             lines.setdefault(path, line)
@@ -105,7 +105,7 @@ def read(file: Path | str) -> Source:
                 raise config_error(file, [Mistake(path, line, message)])
         if mistakes:
             raise config_error(file, mistakes)
-        return Source(file, None if root is None else loader.construct_document(root), lines)
+        return YamlSource(file, None if root is None else loader.construct_document(root), lines)
     except ConfigError:
         raise
     # The last two: a value that is not what its tag says, as `!!int many`.
@@ -119,7 +119,7 @@ def read(file: Path | str) -> Source:
 def _check_depth(text: str) -> None:
     """Refuse a document that nests too deep, before libyaml, which is recursive, builds it."""
     depth = 0
-    for event in yaml.parse(text, Loader=Loader):
+    for event in yaml.parse(text, Loader=YamlLoader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:

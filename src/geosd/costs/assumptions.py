@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 MIB, GIB = 2**20, 2**30
 
 
-class Gpu(NamedTuple):
+class AssumedGpu(NamedTuple):
     """A GPU: bytes as nvidia-smi shows them, bytes a second, dense bf16 operations a second."""
 
     label: str
@@ -16,16 +16,16 @@ class Gpu(NamedTuple):
 
 
 GPUS = {
-    "4090": Gpu("RTX 4090", 24_564 * MIB, 1.008e12, 165.2e12),
-    "a10": Gpu("A10", 23_028 * MIB, 0.6e12, 125e12),
-    "5090": Gpu("RTX 5090", 32_607 * MIB, 1.792e12, 209.5e12),
-    "a100-40": Gpu("A100 SXM 40 GB", 40_960 * MIB, 1.555e12, 312e12),
-    "l40s": Gpu("L40S", 46_068 * MIB, 0.864e12, 362e12),
-    "a6000": Gpu("RTX A6000", 49_140 * MIB, 0.768e12, 154.8e12),
-    "h100": Gpu("H100 SXM", 81_559 * MIB, 3.35e12, 989e12),
-    "a100": Gpu("A100 SXM 80 GB", 81_920 * MIB, 2.039e12, 312e12),
-    "h200": Gpu("H200 SXM", 143_771 * MIB, 4.8e12, 989e12),
-    "b200": Gpu("B200 SXM", 183_359 * MIB, 8e12, 2250e12),
+    "4090": AssumedGpu("RTX 4090", 24_564 * MIB, 1.008e12, 165.2e12),
+    "a10": AssumedGpu("A10", 23_028 * MIB, 0.6e12, 125e12),
+    "5090": AssumedGpu("RTX 5090", 32_607 * MIB, 1.792e12, 209.5e12),
+    "a100-40": AssumedGpu("A100 SXM 40 GB", 40_960 * MIB, 1.555e12, 312e12),
+    "l40s": AssumedGpu("L40S", 46_068 * MIB, 0.864e12, 362e12),
+    "a6000": AssumedGpu("RTX A6000", 49_140 * MIB, 0.768e12, 154.8e12),
+    "h100": AssumedGpu("H100 SXM", 81_559 * MIB, 3.35e12, 989e12),
+    "a100": AssumedGpu("A100 SXM 80 GB", 81_920 * MIB, 2.039e12, 312e12),
+    "h200": AssumedGpu("H200 SXM", 143_771 * MIB, 4.8e12, 989e12),
+    "b200": AssumedGpu("B200 SXM", 183_359 * MIB, 8e12, 2250e12),
 }
 """By their makers' data sheets; the paper ran on H200 (Appendix Hardware)."""
 GpuName = Literal["4090", "a10", "5090", "a100-40", "l40s", "a6000", "h100", "a100", "h200", "b200"]
@@ -69,7 +69,7 @@ class Assumptions:
             )
 
     @property
-    def device(self) -> Gpu:
+    def device(self) -> AssumedGpu:
         """The data sheet of the assumed GPU."""
         sheet = GPUS[self.gpu]
         if self.gpu_gb is None:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from geosd.costs.assumptions import GPUS, Assumptions
-from geosd.costs.gpu_memory import inference_gpu_memory, total_bytes, training_gpu_memory
-from geosd.costs.memory_and_disk import BF16, FP32, kv_bytes
-from geosd.costs.workload import GpuRequest, ModelWorkload, TrainingWorkload
+from geosd.costs.gpu_memory import inference_gpu_memory, total_gpu_memory, training_gpu_memory
+from geosd.costs.memory_and_disk import BF16, FP32, memory_of_kv_token
+from geosd.costs.workload import ModelWorkload, TrainingWorkload, WorkloadGpus
 from geosd.models.architectures import Architecture, architecture
 
 ALONE = 0.9
@@ -19,14 +19,14 @@ OF_ENGINE = ("weights that sample", "KV cache")
 """Parts of an inference GPU's memory that lie in vLLM's share."""
 
 
-class EngineShare(NamedTuple):
+class FittingEngineShare(NamedTuple):
     """How vLLM is placed: its share of a GPU beside other models, and how many share a model."""
 
     memory: float
     devices: int
 
 
-class GpuNeed(NamedTuple):
+class FittingGpu(NamedTuple):
     """The smallest memory, in bytes, of a GPU that holds its part of a job; `gpus` have such parts.
 
     Trainers and workers of a training are two parts.
@@ -37,27 +37,29 @@ class GpuNeed(NamedTuple):
     bytes: float
 
 
-def gpu_needs(work: ModelWorkload, share: EngineShare, assumed: Assumptions) -> list[GpuNeed]:
+def fitting_gpus(
+    work: ModelWorkload, share: FittingEngineShare, assumed: Assumptions
+) -> list[FittingGpu]:
     """What the GPUs of a model's jobs must have, for each kind of job that asks for any."""
     shape, needs = architecture(work.model), []
     request = work.gpu_requests["train"]
     if request.gpus and work.trainings:
         each = [_training(shape, one, request, share, assumed) for one in work.trainings.values()]
         trainers, workers = (max(column) for column in zip(*each, strict=True))
-        needs.append(GpuNeed("trainer", request.trainers, trainers))
+        needs.append(FittingGpu("trainer", request.trainers, trainers))
         if request.inference:
-            needs.append(GpuNeed("worker", request.inference, workers))
+            needs.append(FittingGpu("worker", request.inference, workers))
     caps = {"pool": work.pool.cap, "evaluate": work.evaluation.cap}
     sampling = [rule for rule in caps if rule in work.jobs and work.gpu_requests[rule].gpus]
     if sampling:
         cap = max(caps[rule] for rule in sampling)
         least = _engine(shape, 1, cap, share.devices, assumed) / ALONE
         gpus = max(work.gpu_requests[rule].gpus for rule in sampling)
-        needs.append(GpuNeed(", ".join(sampling), gpus, least))
+        needs.append(FittingGpu(", ".join(sampling), gpus, least))
     if "states" in work.jobs and work.gpu_requests["states"].gpus and work.trainings:
         training = next(iter(work.trainings.values()))
         surveyed = _states(shape, training, share, assumed)
-        needs.append(GpuNeed("states", work.gpu_requests["states"].gpus, surveyed))
+        needs.append(FittingGpu("states", work.gpu_requests["states"].gpus, surveyed))
     return needs
 
 
@@ -65,29 +67,31 @@ def _engine(
     model: Architecture, sequences: int, cap: int, devices: int, assumed: Assumptions
 ) -> float:
     """Bytes of vLLM on each of its devices: weights, and the caches of responses at the cap."""
-    cache = sequences * (assumed.prompt + cap) * kv_bytes(model)
+    cache = sequences * (assumed.prompt + cap) * memory_of_kv_token(model)
     return (BF16 * model.parameters + cache) / devices
 
 
 def _training(
     model: Architecture,
     training: TrainingWorkload,
-    request: GpuRequest,
-    share: EngineShare,
+    request: WorkloadGpus,
+    share: FittingEngineShare,
     assumed: Assumptions,
 ) -> tuple[float, float]:
     """Memory of a GPU that trains, and of one that samples and scores (0 where none is apart)."""
-    trainer = total_bytes(training_gpu_memory(model, training, request, assumed)) / assumed.usable
+    trainer = (
+        total_gpu_memory(training_gpu_memory(model, training, request, assumed)) / assumed.usable
+    )
     if not request.inference:
         return trainer, 0.0
     engine = _engine(model, training.update.sequences, training.cap, share.devices, assumed)
     parts = inference_gpu_memory(model, training, request, assumed)
-    scoring = total_bytes(part for part in parts if part.name not in OF_ENGINE)
+    scoring = total_gpu_memory(part for part in parts if part.name not in OF_ENGINE)
     return trainer, max(engine / share.memory, scoring / (1 - share.memory))
 
 
 def _states(
-    model: Architecture, training: TrainingWorkload, share: EngineShare, assumed: Assumptions
+    model: Architecture, training: TrainingWorkload, share: FittingEngineShare, assumed: Assumptions
 ) -> float:
     """Memory of a GPU that surveys states: the engine, and pi_0 with two models' logits."""
     engine = _engine(model, 1, training.cap, share.devices, assumed)
@@ -96,15 +100,15 @@ def _states(
     return max(engine / share.memory, own / (1 - share.memory))
 
 
-def smallest_gpu(need: float) -> str | None:
+def smallest_fitting_gpu(need: float) -> str | None:
     """The GPU of least memory that has so many bytes; None where none has."""
     fitting = [(gpu.memory, name) for name, gpu in GPUS.items() if gpu.memory >= need]
     return min(fitting)[1] if fitting else None
 
 
-def parts_too_large(
-    needs: Mapping[str, Iterable[GpuNeed]], assumed: Assumptions
-) -> list[tuple[str, GpuNeed]]:
+def parts_not_fitting(
+    needs: Mapping[str, Iterable[FittingGpu]], assumed: Assumptions
+) -> list[tuple[str, FittingGpu]]:
     """Parts of each model's jobs that the assumed GPU does not hold."""
     return [
         (model, need)

@@ -3,8 +3,8 @@
 Decoding reads all weights and the caches of all sequences once a token, so it is bound by the
 memory's bandwidth unless very many sequences are decoded side by side. Passes over whole sequences
 are bound by operations. Both get a share of what the data sheet promises. Left out are the start
-of an engine, moving weights to it (`weight_sync` reckons that apart), grading, and what is measured
-for the log.
+of an engine, moving weights to it (`weight_sync_hours` reckons that apart), grading, and what is
+measured for the log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from geosd.costs.assumptions import Assumptions
-from geosd.costs.memory_and_disk import BF16, kv_bytes
+from geosd.costs.memory_and_disk import BF16, memory_of_kv_token
 from geosd.costs.update_operations import (
     BACKWARD,
     FORWARD,
@@ -24,7 +24,7 @@ from geosd.costs.update_operations import (
     kfac_units,
     muon_units,
 )
-from geosd.costs.workload import GpuRequest, ModelWorkload, SamplingWorkload, TrainingWorkload
+from geosd.costs.workload import ModelWorkload, SamplingWorkload, TrainingWorkload, WorkloadGpus
 from geosd.models.architectures import Architecture, architecture
 from geosd.provenance.manifest import DamagedManifestError, read_manifest
 
@@ -50,7 +50,7 @@ def decoding_seconds(
     tokens = assumed.length * sampling.cap
     context = assumed.prompt + tokens / 2  # in the mean, over the steps of a response
     weights = BF16 * model.parameters
-    cache = kv_bytes(model) * context
+    cache = memory_of_kv_token(model) * context
     room = int((gpus * assumed.usable_bytes - weights) // cache)
     concurrent = min(sampling.sequences, assumed.concurrent, room)
     if concurrent < 1:
@@ -68,7 +68,7 @@ def decoding_seconds(
     return seconds / gpus
 
 
-def training_update_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
+def update_hours_units(model: Architecture, training: TrainingWorkload) -> UpdateUnits:
     """Model-pass units of a training's update, from which its seconds follow.
 
     By the paper's rule: 2 forward, 4 backward, and K-FAC or Muon as it is counted.
@@ -90,7 +90,7 @@ def training_update_units(model: Architecture, training: TrainingWorkload) -> Up
 
 
 def step_seconds(
-    model: Architecture, training: TrainingWorkload, request: GpuRequest, assumed: Assumptions
+    model: Architecture, training: TrainingWorkload, request: WorkloadGpus, assumed: Assumptions
 ) -> tuple[float, float]:
     """Seconds of one training step: of generating, and of the update that waits for it.
 
@@ -98,7 +98,7 @@ def step_seconds(
     the next step, and costs no time of its own; without inference GPUs it is part of the update,
     and the training GPUs generate.
     """
-    units = training_update_units(model, training)
+    units = update_hours_units(model, training)
     on_trainers = RECOMPUTE * training.recompute + units.total
     if request.inference:
         on_trainers -= units.anchor or 0.0
@@ -113,14 +113,16 @@ def step_seconds(
     return decoding_seconds(model, rollouts, gpus, longest), update
 
 
-class WeightSync(NamedTuple):
+class WeightSyncHours(NamedTuple):
     """What the weights of a step take on their way to vLLM: bytes, and seconds."""
 
     bytes: float
     seconds: float
 
 
-def weight_sync(model: Architecture, request: GpuRequest, assumed: Assumptions) -> WeightSync:
+def weight_sync_hours(
+    model: Architecture, request: WorkloadGpus, assumed: Assumptions
+) -> WeightSyncHours:
     """The weights' way from several GPUs to the one that samples, and there to the engine.
 
     On the card they are packed, copied out of the shared buffer and loaded: read and written three
@@ -129,7 +131,7 @@ def weight_sync(model: Architecture, request: GpuRequest, assumed: Assumptions) 
     nbytes = BF16 * model.parameters
     between = nbytes / LINK if request.gpus > 1 else 0.0
     on_card = 6 * nbytes / (assumed.bandwidth_share * assumed.device.bandwidth)
-    return WeightSync(nbytes, between + on_card)
+    return WeightSyncHours(nbytes, between + on_card)
 
 
 def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | None:
@@ -153,7 +155,7 @@ def job_hours(work: ModelWorkload, rule: str, assumed: Assumptions) -> float | N
     return None
 
 
-class PlanRow(NamedTuple):
+class HoursRow(NamedTuple):
     """Jobs, GPUs and hours of one rule for one model, a row of a study's plan.
 
     `jobs` are to run. `reckoned` are the roofline's hours of a job (`job_hours`); `measured` the
@@ -174,12 +176,12 @@ class PlanRow(NamedTuple):
         return self.measured / self.reckoned if self.measured and self.reckoned else None
 
 
-def plan_rows(
+def hours_rows(
     work: ModelWorkload,
     jobs: Mapping[str, int],
     measured: Mapping[str, Sequence[float]],
     assumed: Assumptions,
-) -> list[PlanRow]:
+) -> list[HoursRow]:
     """The plan of a model, rule by rule, from jobs that are to run and hours of finished ones."""
     rows = []
     for rule, to_run in jobs.items():
@@ -187,11 +189,11 @@ def plan_rows(
         hours = measured.get(rule, ())
         mean = fmean(hours) if hours else None
         reckoned = job_hours(work, rule, assumed)
-        rows.append(PlanRow(work.model, rule, to_run, gpus, reckoned, len(hours), mean))
+        rows.append(HoursRow(work.model, rule, to_run, gpus, reckoned, len(hours), mean))
     return rows
 
 
-def likely_hours(rows: Sequence[PlanRow]) -> list[float | None]:
+def likely_hours(rows: Sequence[HoursRow]) -> list[float | None]:
     """Hours of a job of each row: measured, else reckoned times how far off its rule was elsewhere.
 
     None where neither is known. How far off is the mean over the models with finished jobs, 1

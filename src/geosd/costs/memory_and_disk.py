@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from geosd.costs.assumptions import Assumptions
-from geosd.costs.update_operations import UpdateSize, projection_sizes
+from geosd.costs.update_operations import UpdateOperationsSize, update_projection_sizes
 from geosd.costs.workload import ModelWorkload
 from geosd.models.architectures import Architecture, architecture
 from geosd.optim.factor_sizes import factor_bytes
@@ -32,7 +32,7 @@ STATES = 2
 
 
 @dataclass(frozen=True)
-class TrainingMemory:
+class TotalTrainingMemory:
     """Bytes of a model's training state, over all GPUs together.
 
     `base` is what every method keeps: weights, gradients and moments. `full` are dense fp32
@@ -60,9 +60,9 @@ class TrainingMemory:
         return 100 * self.extra / self.base
 
 
-def training_memory(
+def total_training_memory(
     model: Architecture, blocks: int, storage: str, *, share_inputs: bool = False
-) -> TrainingMemory:
+) -> TotalTrainingMemory:
     """Bytes of a model's training state: weights, gradients, moments, K-FAC factors and anchor.
 
     `blocks` is the paper's g, `storage` the type of the factors, "float32" or "bfloat16".
@@ -71,8 +71,8 @@ def training_memory(
 
     Source: the paper, Tables memory_methods and kfac_memory.
     """
-    sizes = projection_sizes(model)
-    return TrainingMemory(
+    sizes = update_projection_sizes(model)
+    return TotalTrainingMemory(
         base=sum(STATE_BYTES.values()) * model.parameters,
         full=factor_bytes(sizes, 1, "float32", share_inputs=False) // 2,
         kfac=factor_bytes(sizes, blocks, storage, share_inputs=share_inputs),
@@ -80,7 +80,7 @@ def training_memory(
     )
 
 
-def rounded_memory(row: TrainingMemory) -> tuple[float, float]:
+def rounded_memory(row: TotalTrainingMemory) -> tuple[float, float]:
     """Memory of the anchor and all that the method adds, in GB, by the paper's own arithmetic.
 
     The digits it prints follow if N is first rounded to 0.1 billion (the size in a model's
@@ -90,7 +90,7 @@ def rounded_memory(row: TrainingMemory) -> tuple[float, float]:
     return snapshot, round(row.kfac / GB, 1) + snapshot
 
 
-def logits_bytes(update: UpdateSize, entries: int) -> int:
+def memory_of_logits(update: UpdateOperationsSize, entries: int) -> int:
     """Bytes of an update's truncated logits: 2 of a bf16 value, 4 of its index in the vocabulary.
 
     `entries` are those kept of a state: K, or at most 3 K for the union of three models.
@@ -98,14 +98,14 @@ def logits_bytes(update: UpdateSize, entries: int) -> int:
     return update.total * entries * (2 + 4)
 
 
-def kept_of_state(model: Architecture, top_k: int | None, models: int = 1) -> int:
+def logits_in_memory(model: Architecture, top_k: int | None, models: int = 1) -> int:
     """Most entries that are kept of a state's logits: K of each model, or the whole vocabulary."""
     if top_k is None:
         return model.vocabulary
     return min(models * top_k, model.vocabulary)
 
 
-class MemoryPart(NamedTuple):
+class MemoryAndDiskPart(NamedTuple):
     """One part of the memory that a GPU holds: its name, bytes, and their formula in words."""
 
     name: str
@@ -113,12 +113,12 @@ class MemoryPart(NamedTuple):
     formula: str
 
 
-def kv_bytes(model: Architecture) -> int:
+def memory_of_kv_token(model: Architecture) -> int:
     """Bytes that a token leaves in the KV cache, bf16: 2 L d_kv 2; sliding windows save nothing."""
     return 2 * model.layers * model.keys * BF16
 
 
-def weights_side_by_side(jobs: int, trainings: int, of_reader: float, of_run: float) -> float:
+def weights_on_disk(jobs: int, trainings: int, of_reader: float, of_run: float) -> float:
     """Most bytes of weights that are on disk at once while `jobs` run, `trainings` of them at most.
 
     A job reads at most `of_reader` bytes of weights, and a run leaves `of_run`.
@@ -134,14 +134,14 @@ def state_bytes(work: ModelWorkload) -> float:
     """
     model = architecture(work.model)
     factors = [
-        factor_bytes(projection_sizes(model), training.kfac.blocks, training.kfac.storage)
+        factor_bytes(update_projection_sizes(model), training.kfac.blocks, training.kfac.storage)
         for training in work.trainings.values()
         if training.kfac
     ]
     return STATES * ((3 * FP32 + BF16) * model.parameters + max(factors, default=0))
 
 
-def sample_bytes(work: ModelWorkload, assumed: Assumptions) -> float:
+def _sample_bytes(work: ModelWorkload, assumed: Assumptions) -> float:
     """Bytes of the samples of all evaluations."""
     evaluations = sum(work.jobs.get(rule, 0) for rule in ("evaluate", "evaluate_pi_0"))
     tokens = work.evaluation.sequences * work.evaluation.cap * assumed.length
@@ -150,7 +150,7 @@ def sample_bytes(work: ModelWorkload, assumed: Assumptions) -> float:
 
 def peak_disk(
     works: Sequence[ModelWorkload], keep: str, jobs: int, trainings: int, assumed: Assumptions
-) -> list[MemoryPart]:
+) -> list[MemoryAndDiskPart]:
     """The parts of the most that a study has on disk at once; the largest model counts for any job.
 
     `keep` is "weights" of every run, or "samples": then weights stay while a job reads them. `jobs`
@@ -164,7 +164,7 @@ def peak_disk(
         of_run = max(size * stored.of_run for size, stored in files)
         aligned = any("alignment" in work.jobs for work in works)  # reads snapshots, too
         of_reader = of_run if aligned else max(size for size, _ in files)
-        held = weights_side_by_side(jobs, trainings, of_reader, of_run)
+        held = weights_on_disk(jobs, trainings, of_reader, of_run)
         if held < weights:
             how = f"{jobs - trainings} jobs that read some, {trainings} runs in training"
             weights = held
@@ -172,9 +172,13 @@ def peak_disk(
     states = trainings * max(map(state_bytes, works))
     waiting = sum(size * stored.waiting for size, stored in files)
     return [
-        MemoryPart("base models", base, "bf16"),
-        MemoryPart("states to go on from", states, f"{trainings} trainings, {STATES} states each"),
-        MemoryPart("weights", weights, how),
-        MemoryPart("samples", sum(sample_bytes(w, assumed) for w in works), "of all evaluations"),
-        MemoryPart("weights for other studies", waiting, "until these have read them"),
+        MemoryAndDiskPart("base models", base, "bf16"),
+        MemoryAndDiskPart(
+            "states to go on from", states, f"{trainings} trainings, {STATES} states each"
+        ),
+        MemoryAndDiskPart("weights", weights, how),
+        MemoryAndDiskPart(
+            "samples", sum(_sample_bytes(w, assumed) for w in works), "of all evaluations"
+        ),
+        MemoryAndDiskPart("weights for other studies", waiting, "until these have read them"),
     ]

@@ -14,7 +14,7 @@ Bounds = Mapping[str, int]
 """Resource -> how much of it may be in use at once; a resource without a bound is unlimited."""
 
 
-class Task(NamedTuple):
+class ScheduledTask(NamedTuple):
     """A job of a schedule: seconds, the tasks it waits for (by index), and what it occupies."""
 
     seconds: float
@@ -23,7 +23,7 @@ class Task(NamedTuple):
     priority: int = 0
 
 
-def start_times(tasks: Sequence[Task], bounds: Bounds) -> list[float]:
+def scheduled_start_times(tasks: Sequence[ScheduledTask], bounds: Bounds) -> list[float]:
     """Seconds after which each task starts: the higher priority first, then the order of `tasks`.
 
     Raises:
@@ -77,12 +77,12 @@ def start_times(tasks: Sequence[Task], bounds: Bounds) -> list[float]:
     return starts
 
 
-def duration(tasks: Sequence[Task], starts: Sequence[float]) -> float:
+def schedule_duration(tasks: Sequence[ScheduledTask], starts: Sequence[float]) -> float:
     """Seconds until the last task ends."""
     return max((at + task.seconds for at, task in zip(starts, tasks, strict=True)), default=0.0)
 
 
-def most_in_use(tasks: Sequence[Task], starts: Sequence[float], resource: str) -> int:
+def most_scheduled(tasks: Sequence[ScheduledTask], starts: Sequence[float], resource: str) -> int:
     """The most of a resource that is in use at once."""
     changes = []
     for at, task in zip(starts, tasks, strict=True):

@@ -7,8 +7,8 @@ student's sequences in an update; a multiplication and its addition are two.
 from dataclasses import dataclass
 
 from geosd.models.architectures import Architecture
-from geosd.optim.factor_sizes import Dimensions
-from geosd.optim.layer_selection import shared_input_factors
+from geosd.optim.factor_sizes import FactorDimensions
+from geosd.optim.layer_selection import layers_of_shared_input
 from geosd.optim.partition import partition
 
 FORWARD = 2.0
@@ -19,15 +19,15 @@ NEWTON_SCHULZ = 5
 """Iterations of `torch.optim.Muon` by default."""
 
 
-def projection_sizes(model: Architecture) -> Dimensions:
+def update_projection_sizes(model: Architecture) -> FactorDimensions:
     """The widths of the seven projections, from which an update and its factors are counted."""
-    return Dimensions(
+    return FactorDimensions(
         model.layers, model.hidden, model.ffn, model.heads, model.kv_heads, model.head
     )
 
 
 @dataclass(frozen=True)
-class UpdateSize:
+class UpdateOperationsSize:
     """The student's sequences of one update, and the tokens of one of them."""
 
     sequences: int = 8
@@ -58,7 +58,7 @@ def forward_units(model: Architecture, tokens: float) -> float:
 
 
 @dataclass(frozen=True)
-class KfacUnits:
+class _KfacUnits:
     """Model-pass units that K-FAC adds to an update."""
 
     covariance: float
@@ -76,21 +76,21 @@ class KfacUnits:
 
 def kfac_units(
     model: Architecture,
-    update: UpdateSize,
+    update: UpdateOperationsSize,
     blocks: int = 16,
     subsample: float = 1 / 8,
     *,
     share_inputs: bool = False,
-) -> KfacUnits:
+) -> _KfacUnits:
     """Model-pass units that K-FAC adds to an update, counted operation by operation.
 
     Covariances scale with the tokens, inverses and products do not, so their share falls as an
     update grows. `blocks` is the paper's g (1 is dense), `subsample` its s, the share of the tokens
-    that enter the covariances; `share_inputs` as in `costs.memory_and_disk.training_memory`.
+    that enter the covariances; `share_inputs` as in `costs.memory_and_disk.total_training_memory`.
     """
-    layers = list(projection_sizes(model).projections())
+    layers = list(update_projection_sizes(model).projections())
     names = [name for name, _, _ in layers]
-    input_owners = shared_input_factors(names) if share_inputs else {name: name for name in names}
+    input_owners = layers_of_shared_input(names) if share_inputs else {name: name for name in names}
     squares = cubes = products = 0
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if input_owners[name] == name else (outputs,)
@@ -99,28 +99,28 @@ def kfac_units(
         products += 2 * inputs * _power(outputs, blocks, 2)
         products += 2 * outputs * _power(inputs, blocks, 2)
     unit = model.parameters * update.total
-    return KfacUnits(
+    return _KfacUnits(
         covariance=2 * squares * subsample / model.parameters,
         inverse=cubes / unit,
         precondition=products / unit,
     )
 
 
-def muon_units(model: Architecture, update: UpdateSize) -> float:
+def muon_units(model: Architecture, update: UpdateOperationsSize) -> float:
     """Model-pass units that Muon adds to an update.
 
     Each of five Newton-Schulz iterations on a matrix [m, n], m <= n, multiplies X X^T, its square,
     and their sum with X: 4 m^2 n + 2 m^3 operations.
     """
     operations = 0
-    for _, inputs, outputs in projection_sizes(model).projections():
+    for _, inputs, outputs in update_projection_sizes(model).projections():
         m, n = sorted((inputs, outputs))
         operations += NEWTON_SCHULZ * (4 * m**2 * n + 2 * m**3)
     return operations / (model.parameters * update.total)
 
 
-def response_tokens_for(
-    model: Architecture, update: UpdateSize, units: float, blocks: int, subsample: float
+def tokens_for_update_operations(
+    model: Architecture, update: UpdateOperationsSize, units: float, blocks: int, subsample: float
 ) -> float:
     """Mean tokens of a response at which K-FAC adds a given number of units to an update."""
     at = kfac_units(model, update, blocks, subsample)
@@ -152,14 +152,14 @@ class UpdateUnits:
         return self.student + self.teacher + (self.anchor or 0) + update_rule
 
 
-def units_by_rule(update: UpdateSize, kfac: float | None = None) -> UpdateUnits:
+def units_by_rule(update: UpdateOperationsSize, kfac: float | None = None) -> UpdateUnits:
     """Units of an update by the rule 2 forward, 4 backward; an anchor's pass if `kfac` is given."""
     teacher = FORWARD * update.teacher_ratio
     return UpdateUnits(FORWARD + BACKWARD, teacher, None if kfac is None else FORWARD, kfac)
 
 
 def units_counted(
-    model: Architecture, update: UpdateSize, kfac: float | None = None
+    model: Architecture, update: UpdateOperationsSize, kfac: float | None = None
 ) -> UpdateUnits:
     """Units of an update counted operation by operation; a backward pass is two forward passes."""
     student = forward_units(model, update.tokens)

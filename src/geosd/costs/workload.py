@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from geosd.costs.update_operations import UpdateSize
+from geosd.costs.update_operations import UpdateOperationsSize
 
 
-class GpuRequest(NamedTuple):
+class WorkloadGpus(NamedTuple):
     """The GPUs that a job of a workload asks for; `inference` of a training's only generate."""
 
     gpus: int
@@ -31,7 +31,7 @@ class SamplingWorkload(NamedTuple):
     calls: int = 0
 
 
-class KfacSettings(NamedTuple):
+class KfacWorkload(NamedTuple):
     """K-FAC of a planned training: blocks g, share s of the tokens, and type of its factors."""
 
     blocks: int
@@ -39,7 +39,7 @@ class KfacSettings(NamedTuple):
     storage: str
 
 
-class LoraSettings(NamedTuple):
+class LoraWorkload(NamedTuple):
     """LoRA of a planned training: the rank of its matrices, and the projections that have them."""
 
     rank: int
@@ -58,21 +58,21 @@ class TrainingWorkload:
     """
 
     steps: int
-    update: UpdateSize
+    update: UpdateOperationsSize
     cap: int
     generates: bool
     needs: Collection[str]
-    kfac: KfacSettings | None
+    kfac: KfacWorkload | None
     recompute: bool
     chunk: int
     microbatch: int
-    lora: LoraSettings | None = None
+    lora: LoraWorkload | None = None
     muon: bool = False
     purified: bool = False
     whole_vocabulary: bool = False
 
 
-class StoredWeights(NamedTuple):
+class StoredWeightsWorkload(NamedTuple):
     """Files of weights that a model's runs leave: bytes a parameter, how many, how many of a run.
 
     `waiting` of them other studies have yet to read.
@@ -90,8 +90,8 @@ class ModelWorkload:
 
     model: str
     jobs: Mapping[str, int]
-    gpu_requests: Mapping[str, GpuRequest]
+    gpu_requests: Mapping[str, WorkloadGpus]
     pool: SamplingWorkload
     evaluation: SamplingWorkload
     trainings: Mapping[str, TrainingWorkload]
-    stored: StoredWeights
+    stored: StoredWeightsWorkload

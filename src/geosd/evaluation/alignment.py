@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from geosd.models.output_head import head_logits
 from geosd.training.packing import pack
-from geosd.training.policy import response_logits
+from geosd.training.policy import policy_response_logits
 
 RANKINGS = ("pi_0", "live")
 RANKS = 8
@@ -25,7 +25,7 @@ RANKS = 8
 
 
 @dataclass(frozen=True)
-class ProbeRollout:
+class AlignmentRollout:
     """A rollout of pi_0 with the positions and tokens at which every checkpoint's mass is measured.
 
     `student` are the ids of the prompt with the question alone, `teacher` of that with a solution.
@@ -42,8 +42,8 @@ class ProbeRollout:
 
 
 @torch.no_grad()
-def mass_on_ranks(
-    model: nn.Module, rollouts: Sequence[ProbeRollout], pad_id: int, batch_size: int, chunk: int
+def alignment_mass(
+    model: nn.Module, rollouts: Sequence[AlignmentRollout], pad_id: int, batch_size: int, chunk: int
 ) -> dict[str, Tensor]:
     """The student's mean mass on the tokens that the teacher ranks 1..R, at fixed positions.
 
@@ -75,7 +75,7 @@ def mass_on_ranks(
         for at in range(0, len(student_MD), chunk):
             here = slice(at, at + chunk)
             p_mV = head_logits(model, student_MD[here]).float().softmax(-1)
-            live_mR = top_tokens(head_logits(model, teacher_MD[here]))
+            live_mR = alignment_top_tokens(head_logits(model, teacher_MD[here]))
             for ranking, tokens_mR in zip(RANKINGS, (fixed_MR[here], live_mR), strict=True):
                 mass_R = p_mV.gather(-1, tokens_mR).double().sum(0)
                 totals[ranking] = totals.get(ranking, 0) + mass_R
@@ -83,7 +83,10 @@ def mass_on_ranks(
 
 
 def _hidden(
-    model: nn.Module, batch: Sequence[ProbeRollout], prompts: Sequence[Sequence[int]], pad_id: int
+    model: nn.Module,
+    batch: Sequence[AlignmentRollout],
+    prompts: Sequence[Sequence[int]],
+    pad_id: int,
 ) -> Tensor:
     """States at the selected positions, rollout after rollout [M, D]."""
     packed = pack(prompts, [r.response for r in batch], pad_id, next(model.parameters()).device)
@@ -91,9 +94,9 @@ def _hidden(
     for rollout in batch:
         chosen += [before + position for position in rollout.selected]
         before += len(rollout.response)
-    return response_logits(model, packed, every_position=True).hidden[chosen]
+    return policy_response_logits(model, packed, every_position=True).hidden[chosen]
 
 
-def top_tokens(logits_NV: Tensor) -> Tensor:
+def alignment_top_tokens(logits_NV: Tensor) -> Tensor:
     """Token ids of the ranks 1 to `RANKS` at each position, best first [N, R]."""
     return logits_NV.topk(min(RANKS, logits_NV.shape[-1]), dim=-1).indices

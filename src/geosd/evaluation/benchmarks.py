@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from geosd.problems.records import Problem, Sample, is_out_of_distribution
-from geosd.sampling.graded_sampler import Draw, GradedSampler
+from geosd.problems.records import Problem, SampleRecord, is_ood_record
+from geosd.sampling.graded_sampler import GradedDraw, GradedSampler
 from geosd.sampling.sampler import SamplingParams
 from geosd.seeds import seed_of
 
 
-def evaluate(
+def sample_benchmarks(
     sampler: GradedSampler,
     problems: Sequence[Problem],
     samples: int,
@@ -16,7 +16,7 @@ def evaluate(
     decoding: SamplingParams,
     seed: int,
     allocation: Mapping[str, int] | None = None,
-) -> list[Sample]:
+) -> list[SampleRecord]:
     """Sample a checkpoint on test problems and grade each sample.
 
     The student's prompt is used: a checkpoint is examined without privileged context. Each
@@ -46,14 +46,14 @@ def evaluate(
     benchmarks: dict[str, list[Problem]] = {}
     for problem in problems:
         benchmarks.setdefault(problem.benchmark, []).append(problem)
-    draws: list[Draw] = []
+    draws: list[GradedDraw] = []
     for benchmark, members in benchmarks.items():
         own = (allocation or {}).get(benchmark)
         numbers = range(samples if own is None else own)
-        draws.append(Draw(members, numbers, seed_of(seed, "evaluate", benchmark)))
-        if own is None and is_out_of_distribution(benchmark) and coverage > samples:
+        draws.append(GradedDraw(members, numbers, seed_of(seed, "evaluate", benchmark)))
+        if own is None and is_ood_record(benchmark) and coverage > samples:
             further = range(samples, coverage)
-            draws.append(Draw(members, further, seed_of(seed, "coverage", benchmark)))
+            draws.append(GradedDraw(members, further, seed_of(seed, "coverage", benchmark)))
     places = {(problem.benchmark, problem.id): place for place, problem in enumerate(problems)}
     rows = sampler.draw(draws, decoding)
     return sorted(rows, key=lambda row: (places[row.benchmark, row.problem_id], row.sample))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from geosd.preemption import PreemptionError
 from geosd.provenance.identity import identity_digests
-from geosd.sampling.paused_part import PausedPart, never
+from geosd.sampling.paused_part import PausedPart, never_paused
 
 
 class KeptBatches:
@@ -29,7 +29,7 @@ class KeptBatches:
         self,
         folder: Path | None = None,
         identity: Any = None,
-        stop_requested: Callable[[], bool] = never,
+        stop_requested: Callable[[], bool] = never_paused,
     ) -> None:
         self.folder, self.stop_requested = folder, stop_requested
         self.digests = identity_digests(identity)

@@ -12,11 +12,11 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from geosd.evaluation.alignment import top_tokens
+from geosd.evaluation.alignment import alignment_top_tokens
 from geosd.evaluation.kept_batches import KeptBatches
 from geosd.geometry import entropy, forward_kl, hellinger, overlap, reverse_kl, union_support
 from geosd.training.packing import pack
-from geosd.training.policy import response_logits
+from geosd.training.policy import policy_response_logits
 
 DIVERGENCES = {"fwdkl": forward_kl, "revkl": reverse_kl, "hellinger": hellinger}
 """Whose gradients are compared (paper, Figure mechanism A)."""
@@ -44,8 +44,8 @@ def survey_states(
         Each [N], positions in the order of the responses: `rollout`, `position`, `token`;
         `entropy` of the student over the whole vocabulary in nats; on the union, as training sees
         it, `overlap` sum_i sqrt(p_i q_i), `top_token` j* = argmax q, `q_star` and `p_star` at j*,
-        and `gradient_<divergence>` (see `gradient_norms`). `ranked` [N, R]: the teacher's R best
-        tokens, best first.
+        and `gradient_<divergence>` (see `state_gradient_norms`). `ranked` [N, R]: the teacher's R
+        best tokens, best first.
 
     Raises:
         PreemptionError: The job was asked to stop; every finished batch is kept.
@@ -60,7 +60,7 @@ def survey_states(
         student = pack(students[at], responses[at], pad_id, device)
         teacher = pack(teachers[at], responses[at], pad_id, device)
         lengths = [len(response) for response in responses[at]]
-        logits = [response_logits(model, packed) for packed in (student, teacher)]
+        logits = [policy_response_logits(model, packed) for packed in (student, teacher)]
         columns: dict[str, list[Tensor]] = {
             "rollout": [start + student.row],
             "position": [torch.arange(length) for length in lengths],
@@ -84,7 +84,7 @@ def _states(student_nV: Tensor, teacher_nV: Tensor, top_k: int | None) -> dict[s
     support = union_support([student_nV, teacher_nV], top_k)
     log_p, log_q = support.restrict(student_nV).double(), support.restrict(teacher_nV).double()
     best = log_q.argmax(-1, keepdim=True)
-    norms = gradient_norms(log_p, log_q)
+    norms = state_gradient_norms(log_p, log_q)
     return {
         "entropy": entropy(student_nV),
         "overlap": overlap(log_p, log_q),
@@ -92,11 +92,11 @@ def _states(student_nV: Tensor, teacher_nV: Tensor, top_k: int | None) -> dict[s
         "q_star": log_q.gather(-1, best)[:, 0].exp(),
         "p_star": log_p.gather(-1, best)[:, 0].exp(),
         **{f"gradient_{name}": norm for name, norm in norms.items()},
-        "ranked": top_tokens(teacher_nV),
+        "ranked": alignment_top_tokens(teacher_nV),
     }
 
 
-def gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
+def state_gradient_norms(log_p: Tensor, log_q: Tensor) -> dict[str, Tensor]:
     """At each state the norm of each divergence's gradient in the student's logits.
 
     "Per-state gradient norm" could also be that with respect to all parameters. At one state that

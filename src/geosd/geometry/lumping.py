@@ -10,7 +10,7 @@ tokens in their order, and last all others together.
 import torch
 from torch import Tensor
 
-from geosd.geometry.simplex import floor_of, in_compute_dtype
+from geosd.geometry.simplex import in_simplex_dtype, simplex_floor
 
 
 def lump(logits: Tensor, ids: Tensor) -> Tensor:
@@ -19,7 +19,7 @@ def lump(logits: Tensor, ids: Tensor) -> Tensor:
     They are float32 or better, -inf for the others where there are none; gradients flow into
     `logits` [..., V]. The tokens of a row of `ids` [..., K] are different ones.
     """
-    (logits,) = in_compute_dtype(logits)
+    (logits,) = in_simplex_dtype(logits)
     others = logits.scatter(-1, ids, -torch.inf)
     # A row of nothing but -inf has no gradient; its sum is not differentiated.
     none = ids.shape[-1] == logits.shape[-1]
@@ -34,6 +34,6 @@ def append_lump(log_q: Tensor) -> Tensor:
     The others have what the known ones leave of 1, and never less than the smallest normal number:
     rounding may make the known ones sum to more. No gradient.
     """
-    (log_q,) = in_compute_dtype(log_q)
+    (log_q,) = in_simplex_dtype(log_q)
     others = torch.log1p(-log_q.exp().sum(-1, keepdim=True).clamp(max=1.0))
-    return torch.cat([log_q, others.clamp(min=floor_of(log_q.dtype))], -1)
+    return torch.cat([log_q, others.clamp(min=simplex_floor(log_q.dtype))], -1)

@@ -12,15 +12,15 @@ from torch import Tensor
 _HALF = (torch.bfloat16, torch.float16)
 
 
-def compute_dtype(*tensors: Tensor) -> torch.dtype:
+def simplex_dtype(*tensors: Tensor) -> torch.dtype:
     """Precision of arithmetic on the simplex: that of the widest tensor, at least float32."""
     dtype = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
     return torch.float32 if dtype in _HALF else dtype
 
 
-def in_compute_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
+def in_simplex_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors in one precision: float32 from half precision, float64 where one has it."""
-    dtype = compute_dtype(*tensors)
+    dtype = simplex_dtype(*tensors)
     return tuple(tensor.to(dtype) for tensor in tensors)
 
 
@@ -31,11 +31,11 @@ def log_distributions(*tensors: Tensor, normalised: bool = False) -> tuple[Tenso
     log-probabilities alike. A caller whose rows sum to one already says so with `normalised`, and
     saves a pass over the vocabulary forward and one backward.
     """
-    tensors = in_compute_dtype(*tensors)
+    tensors = in_simplex_dtype(*tensors)
     return tensors if normalised else tuple(tensor.log_softmax(-1) for tensor in tensors)
 
 
-def floor_of(dtype: torch.dtype) -> float:
+def simplex_floor(dtype: torch.dtype) -> float:
     """The lowest log-probability that enters a logarithm, log(finfo(dtype).tiny), in nats.
 
     About -87.3 in float32 and -708.4 in float64.
@@ -48,7 +48,7 @@ class _Floor(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, log_p: Tensor) -> Tensor:
-        return log_p.clamp(min=floor_of(log_p.dtype))
+        return log_p.clamp(min=simplex_floor(log_p.dtype))
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from geosd.geometry.simplex import compute_dtype
+from geosd.geometry.simplex import simplex_dtype
 
 # Rows whose full softmax is normalised at once: 128 rows of 150,000 tokens are 80 MB in float32.
 _ROWS = 128
@@ -61,7 +61,7 @@ class Support:
         return (kept - torch.cat(whole)).exp().clamp(max=1.0)
 
     def _without_empty_slots(self, gathered: Tensor) -> Tensor:
-        gathered = gathered.to(compute_dtype(gathered))
+        gathered = gathered.to(simplex_dtype(gathered))
         return gathered.masked_fill(~self.mask, -torch.inf)
 
 

@@ -8,8 +8,12 @@ import torch
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 
-from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint, trained
-from geosd.optim.dtensors import copy_full_into, full_tensor, is_sharded
+from geosd.integrations.callback_state import (
+    load_callback_state,
+    save_callback_state,
+    trained_by_callback,
+)
+from geosd.optim.dtensors import copy_full_into, full_tensor, is_dtensor
 
 
 class Anchor(TrainerCallback):
@@ -45,10 +49,10 @@ class Anchor(TrainerCallback):
 
     @torch.no_grad()
     def _exchange(self, model: nn.Module) -> None:
-        values = trained(model)
+        values = trained_by_callback(model)
         for name, own in self.weights.items():
             value = values[name]
-            if is_sharded(value):  # FSDP2 gathers from the memory that it knows
+            if is_dtensor(value):  # FSDP2 gathers from the memory that it knows
                 kept = value.clone()
                 value.copy_(own)
                 own.copy_(kept)
@@ -60,9 +64,11 @@ class Anchor(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, *_: Any, model: nn.Module, **__: Any
     ) -> None:
         """Copy the weights that train, and continue with the anchor of a checkpoint."""
-        self.weights = {name: value.detach().clone() for name, value in trained(model).items()}
+        self.weights = {
+            name: value.detach().clone() for name, value in trained_by_callback(model).items()
+        }
         if state.global_step:
-            saved = load_from_checkpoint(args, state, self.FILE, model)
+            saved = load_callback_state(args, state, self.FILE, model)
             for name, own in self.weights.items():
                 copy_full_into(saved[name], own)
 
@@ -72,7 +78,7 @@ class Anchor(TrainerCallback):
     ) -> None:
         """Refresh the anchor, if the step is one of those."""
         if state.global_step % self.every == 0:
-            values = trained(model)
+            values = trained_by_callback(model)
             for name, own in self.weights.items():
                 own.copy_(values[name])
 
@@ -85,4 +91,4 @@ class Anchor(TrainerCallback):
             whole = full_tensor(own)  # every process takes part
             if state.is_world_process_zero:
                 saved[name] = whole.cpu()
-        save_to_checkpoint(args, state, self.FILE, saved, model)
+        save_callback_state(args, state, self.FILE, saved, model)

@@ -17,7 +17,7 @@ OF = "of_checkpoint"
 """Key of the step and the sums of the weights that a file belongs to."""
 
 
-def save_to_checkpoint(
+def save_callback_state(
     args: TrainingArguments, state: TrainerState, name: str, value: dict[str, Any], model: nn.Module
 ) -> None:
     """Write values, step and sums of the weights to the folder that the Trainer has just saved."""
@@ -29,10 +29,10 @@ def save_to_checkpoint(
             torch.save(saved, temporary)
 
 
-def load_from_checkpoint(
+def load_callback_state(
     args: TrainingArguments, state: TrainerState, name: str, model: nn.Module
 ) -> dict[str, Any]:
-    """State that `save_to_checkpoint` wrote into the checkpoint that the Trainer continues from.
+    """State that `save_callback_state` wrote into the checkpoint that the Trainer continues from.
 
     A Trainer does not tell its callbacks which that is: `resume_from_checkpoint` of the arguments
     if it is a path, and otherwise the checkpoint of this step in `output_dir`.
@@ -63,7 +63,7 @@ def load_from_checkpoint(
     return saved
 
 
-def trained(model: nn.Module) -> dict[str, nn.Parameter]:
+def trained_by_callback(model: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters that a callback's state is of: those that train, by name, or their shards."""
     for part in model.modules():
         if isinstance(part, FSDPModule):
@@ -73,7 +73,9 @@ def trained(model: nn.Module) -> dict[str, nn.Parameter]:
 
 def _sums(model: nn.Module) -> list[int]:
     """Sum of the bytes of each parameter that trains; every process takes part."""
-    whole = (full_tensor(each.detach()).contiguous() for each in trained(model).values())
+    whole = (
+        full_tensor(each.detach()).contiguous() for each in trained_by_callback(model).values()
+    )
     return [int(each.view(-1).view(torch.uint8).sum()) for each in whole]
 
 

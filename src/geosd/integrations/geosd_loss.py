@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from geosd.geometry import union_support
 from geosd.models.output_head import HALF, output_logits
 from geosd.objectives.geosd import GeoSD
-from geosd.objectives.objective import States
+from geosd.objectives.objective import ObjectiveStates
 from geosd.objectives.reduce import LossMean, mean_loss
 
 
@@ -136,7 +136,9 @@ class GeoSDLoss:
             logits += [self._logits(*each) for each in zip(heads[1:], others, strict=False)]
         support = union_support(logits, self.top_k)
         log_p, log_q, log_anchor, *_ = [*(support.restrict(each) for each in logits), None]
-        return self.objective.per_position(States(log_p, log_q, log_anchor, None, None, None))
+        return self.objective.per_position(
+            ObjectiveStates(log_p, log_q, log_anchor, None, None, None)
+        )
 
     def _logits(self, head: nn.Module | None, value: Tensor) -> Tensor:
         if head is not None:

@@ -21,12 +21,12 @@ from trl.trainer.utils import RepeatSampler
 
 from geosd.integrations.anchor import Anchor
 from geosd.integrations.geosd_loss import GeoSDLoss
-from geosd.integrations.kfac_callback import KFACCallback, check_parallel
+from geosd.integrations.kfac_callback import KFACCallback, check_kfac_parallel
 from geosd.integrations.lost_updates import UpdatesMove
 from geosd.integrations.own_sampling import own_sampling
 from geosd.integrations.same_each_day import check_same_each_day
 from geosd.integrations.token_mean import TokenMean
-from geosd.objectives.reduce import loss_terms
+from geosd.objectives.reduce import mean_loss_terms
 from geosd.optim.dtensors import full_tensor
 from geosd.seeds import seed_of
 
@@ -97,13 +97,13 @@ class GeoSDTrainer(SDFTTrainer):
                 "use_teacher_server is on: a server gives no hidden states and too few logits."
                 "\nHint: set use_teacher_server=False; use_vllm may stay."
             )
-        train_dataset = with_privileged_context(train_dataset, privileged_column)
-        eval_dataset = with_privileged_context(eval_dataset, privileged_column)
+        train_dataset = _with_privileged_context(train_dataset, privileged_column)
+        eval_dataset = _with_privileged_context(eval_dataset, privileged_column)
         data = {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
         super().__init__(model, args, **data, **others)
         self._check_prompts("train_dataset", self.train_dataset)
         self._check_prompts("eval_dataset", self.eval_dataset)
-        check_parallel(args)
+        check_kfac_parallel(args)
         if self.is_fsdp_enabled:  # all processes gather the shards, until the last response ends
             self.model.generate = partial(self.model.generate, synced_gpus=True)
         self.geosd_loss = loss or GeoSDLoss(temperature=args.temperature)
@@ -145,7 +145,7 @@ class GeoSDTrainer(SDFTTrainer):
         for callback in self.callback_handler.callbacks:
             if isinstance(callback, KFACCallback) and model.training:
                 if token_mean is None:
-                    terms_of_step = loss_terms(mask.sum(1), "sequence") * microbatches
+                    terms_of_step = mean_loss_terms(mask.sum(1), "sequence") * microbatches
                 else:  # what the tokens' losses are divided by when they are differentiated
                     terms_of_step = token_mean.expect(mask.sum(), microbatches)
                 callback.observe(student["attention_mask"], terms_of_step)
@@ -202,7 +202,7 @@ class GeoSDTrainer(SDFTTrainer):
         finally:
             hook.remove()
         (hidden,) = kept
-        head = output_head(unwrapped, frozen)
+        head = trainer_output_head(unwrapped, frozen)
         with torch.no_grad(), self.accelerator.autocast():
             own = head(hidden[:, -1:].to(head.weight.dtype)).float()
         if (own - logits).abs().max() > 1e-2 * logits.abs().max():
@@ -214,7 +214,7 @@ class GeoSDTrainer(SDFTTrainer):
 
     def _get_train_sampler(self, dataset: Dataset | None = None) -> Sampler:
         sampler = super()._get_train_sampler(dataset)
-        return EpochSampler(sampler, epoch=lambda: int(self.state.epoch or 0))
+        return _EpochSampler(sampler, epoch=lambda: int(self.state.epoch or 0))
 
     def train(
         self, resume_from_checkpoint: str | PathLike[str] | bool | None = None, **others: Any
@@ -267,7 +267,7 @@ class GeoSDTrainer(SDFTTrainer):
                         )
 
 
-def output_head(model: nn.Module, frozen: bool) -> nn.Module:
+def trainer_output_head(model: nn.Module, frozen: bool) -> nn.Module:
     """The output head of a GeoSDTrainer's model after a pass, to be applied outside of passes.
 
     A frozen one keeps the weights of now; another has those of the model's last pass. Of a model in
@@ -292,7 +292,7 @@ def output_head(model: nn.Module, frozen: bool) -> nn.Module:
     return layer
 
 
-class EpochSampler(Sampler):
+class _EpochSampler(Sampler):
     """TRL's order of the problems, drawn anew from the seed and the epoch.
 
     TRL saves no generator: a training that continues in its second epoch would see the first's
@@ -312,10 +312,10 @@ class EpochSampler(Sampler):
         return len(self.sampler)
 
 
-def with_privileged_context(dataset: DataSets, column: str) -> DataSets:
+def _with_privileged_context(dataset: DataSets, column: str) -> DataSets:
     """A GeoSDTrainer's data set, or several by name, its column renamed; ValueError without one."""
     if isinstance(dataset, dict):
-        return {name: with_privileged_context(each, column) for name, each in dataset.items()}
+        return {name: _with_privileged_context(each, column) for name, each in dataset.items()}
     if dataset is None:
         return dataset
     if column not in dataset.column_names:

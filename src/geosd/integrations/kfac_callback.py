@@ -20,9 +20,9 @@ from torch.utils.data import DataLoader
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_utils import has_length
 
-from geosd.integrations.callback_state import load_from_checkpoint, save_to_checkpoint
+from geosd.integrations.callback_state import load_callback_state, save_callback_state
 from geosd.integrations.lost_updates import check_updates_move
-from geosd.objectives.reduce import LossMean, loss_terms
+from geosd.objectives.reduce import LossMean, mean_loss_terms
 from geosd.optim.kfac import KFAC
 from geosd.seeds import seed_of
 
@@ -80,7 +80,7 @@ class KFACCallback(TrainerCallback):
         **others: Any,
     ) -> None:
         """Hook the model, and continue from a checkpoint's state."""
-        check_arguments(args)
+        _check_arguments(args)
         check_updates_move(model, optimizer)
         self._closing.close()
         group = dist.group.WORLD if args.world_size > 1 else None
@@ -93,7 +93,7 @@ class KFACCallback(TrainerCallback):
         self._batches = len(train_dataloader) if has_length(train_dataloader) else None
         self._trainer_observes = self._warned = False
         if state.global_step:
-            self.kfac.load_state_dict(load_from_checkpoint(args, state, FILE, model))
+            self.kfac.load_state_dict(load_callback_state(args, state, FILE, model))
 
     def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
         """Begin to count the passes of a step."""
@@ -124,8 +124,8 @@ class KFACCallback(TrainerCallback):
             terms = items / (args.world_size if args.average_tokens_across_devices else 1)
         else:
             step, accumulation = self._state.global_step, args.gradient_accumulation_steps
-            microbatches = microbatches_of_step(step, self._batches, accumulation)
-            terms = loss_terms(loss_positions(named), self.loss_mean) * microbatches
+            microbatches = kfac_callback_microbatches(step, self._batches, accumulation)
+            terms = mean_loss_terms(kfac_callback_positions(named), self.loss_mean) * microbatches
             if mask is None:  # one row without padding, or several
                 mask = torch.ones_like(named["labels"], dtype=torch.bool)
         self._observe(mask, terms)
@@ -175,14 +175,14 @@ class KFACCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, *_: Any, model: nn.Module, **__: Any
     ) -> None:
         """Write K-FAC's state into the checkpoint."""
-        save_to_checkpoint(args, state, FILE, self.kfac.state_dict(), model)
+        save_callback_state(args, state, FILE, self.kfac.state_dict(), model)
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         """Take the hooks off the model."""
         self._closing.close()
 
 
-def check_arguments(args: TrainingArguments) -> None:
+def _check_arguments(args: TrainingArguments) -> None:
     """Refuse, by ValueError, what would clip, scale or hide what K-FAC reads."""
     if args.max_grad_norm:
         raise ValueError(
@@ -195,10 +195,10 @@ def check_arguments(args: TrainingArguments) -> None:
             "fp16 scales the loss by a factor that K-FAC does not know.\nHint: set bf16=True in"
             " place of fp16=True."
         )
-    check_parallel(args)
+    check_kfac_parallel(args)
 
 
-def check_parallel(args: TrainingArguments) -> None:
+def check_kfac_parallel(args: TrainingArguments) -> None:
     """Refuse, by ValueError, several devices by other means than DDP and FSDP2."""
     parallel = AcceleratorState()
     kind = parallel.distributed_type
@@ -212,7 +212,7 @@ def check_parallel(args: TrainingArguments) -> None:
         )
 
 
-def loss_positions(named: Mapping[str, Any]) -> Tensor:
+def kfac_callback_positions(named: Mapping[str, Any]) -> Tensor:
     """How many tokens of each sequence the loss counts, [B], from a model's named arguments.
 
     They are `labels` [B, T], -100 where the loss does not count, or `logits_to_keep`, the length of
@@ -231,11 +231,11 @@ def loss_positions(named: Mapping[str, Any]) -> Tensor:
     )
 
 
-def microbatches_of_step(step: int, batches: int | None, accumulation: int) -> int:
+def kfac_callback_microbatches(step: int, batches: int | None, accumulation: int) -> int:
     """Microbatches of an optimiser step, from 0, in epochs of `batches`; the last may have fewer.
 
     Example:
-        >>> [microbatches_of_step(step, batches=5, accumulation=2) for step in range(4)]
+        >>> [kfac_callback_microbatches(step, batches=5, accumulation=2) for step in range(4)]
         [2, 2, 1, 2]
     """
     if batches is None:

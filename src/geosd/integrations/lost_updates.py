@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 
 from geosd.models.output_head import HALF
-from geosd.optim.dtensors import is_sharded
+from geosd.optim.dtensors import is_dtensor
 
 SAMPLED = 65_536
 """Weights of a tensor that are looked at, evenly spaced."""
@@ -60,7 +60,7 @@ def check_updates_move(model: nn.Module, optimizer: torch.optim.Optimizer | None
         return
     moved = 0.0
     for each, rate in zip(half, rates, strict=True):
-        moved += movable_share(each, rate) * _local(each).numel()
+        moved += share_of_updates_not_lost(each, rate) * _local(each).numel()
     sizes = [sum(_local(each).numel() for each in group) for group in (half, trained)]
     counts = torch.tensor([moved, *sizes], dtype=torch.float64)
     share, halves = _over_all_processes(counts, half[0].device)
@@ -81,12 +81,12 @@ def check_updates_move(model: nn.Module, optimizer: torch.optim.Optimizer | None
 
 
 @torch.no_grad()
-def movable_share(weight: Tensor, step: float) -> float:
+def share_of_updates_not_lost(weight: Tensor, step: float) -> float:
     """The share of a tensor's weights that adding or taking `step` changes, after rounding.
 
     Example:
         >>> weight = torch.tensor([1e-5, 0.02, 1.0], dtype=torch.bfloat16)
-        >>> [round(movable_share(weight, step), 2) for step in (1e-6, 1e-4)]
+        >>> [round(share_of_updates_not_lost(weight, step), 2) for step in (1e-6, 1e-4)]
         [0.33, 0.67]
     """
     values = _local(weight.detach()).flatten()
@@ -100,7 +100,7 @@ def movable_share(weight: Tensor, step: float) -> float:
 
 
 def _local(weight: Tensor) -> Tensor:
-    return weight.to_local() if is_sharded(weight) else weight
+    return weight.to_local() if is_dtensor(weight) else weight
 
 
 def _over_all_processes(counts: Tensor, device: torch.device) -> tuple[float, float]:

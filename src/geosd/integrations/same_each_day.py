@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from geosd.problems.chat_prompts import ChatTemplateError, render
+from geosd.problems.chat_prompts import ChatTemplateError, render_chat
 
 # What jinja and transformers offer a template of clock and chance.
 _CHANGES = re.compile(r"strftime_now|lipsum|random")
@@ -32,7 +32,7 @@ def check_same_each_day(
     owner = getattr(tokenizer, "name_or_path", "") or "the tokenizer"
     special_tokens = getattr(tokenizer, "special_tokens_map", {})  # a processor has none
     try:
-        render(template, turns, {**special_tokens, **variables}, owner)
+        render_chat(template, turns, {**special_tokens, **variables}, owner)
     except ChatTemplateError as error:
         problem = str(error).partition("\nHint:")[0]
         raise ValueError(

@@ -47,7 +47,7 @@ CHUNK = 512
 """Positions whose lumped logits are held at once."""
 
 
-def lumped_loss(
+def _lumped_loss(
     student_logits: Tensor, log_probs: Tensor, ids: Tensor, drift_penalty: float | None = None
 ) -> dict[str, Tensor]:
     """D_H(p, q) + lambda d_FR^2(p, anchor) at each position, each on the other model's top K.
@@ -106,7 +106,7 @@ def _compute_topk_loss(
     if mode == GEOSD:  # verl's options have a place for lambda at the anchor's server alone
         anchor, *_ = distillation_config.teacher_models.values()
         penalty = float((anchor.inference.custom or {}).get("drift_penalty", 1.0))
-    return lumped_loss(student_logits, *known, penalty)
+    return _lumped_loss(student_logits, *known, penalty)
 
 
 def _loss_and_metrics(

@@ -13,7 +13,7 @@ r"""GeoSD's two other models in verl 0.9: the student with privileged context, a
       +actor_rollout_ref.rollout.engine_kwargs.vllm.max_logprobs=1024 \
       actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-mean \
       actor_rollout_ref.actor.checkpoint.save_contents=[model,optimizer,extra,hf_model] \
-      trainer.checkpoint_callback_class=geosd.integrations.verl_teachers.AnchorCallback \
+      trainer.checkpoint_callback_class=geosd.integrations.verl_teachers.VerlAnchorCallback \
       trainer.save_freq=64 trainer.total_training_steps=625 \
       data.train_batch_size=8 data.max_response_length=4096 \
       actor_rollout_ref.rollout.n=1 actor_rollout_ref.rollout.temperature=1.0 \
@@ -63,7 +63,7 @@ COLUMN = "teacher_prompt"
 """Column of the data set: the chat messages that the teacher reads."""
 
 
-class AnchorCallback(CheckpointCallback):
+class VerlAnchorCallback(CheckpointCallback):
     """Gives the anchor's servers the weights of each checkpoint, when no request is under way."""
 
     def on_save(self, trainer: Any, global_step: int, checkpoint_dir: str, **others: Any) -> None:
@@ -102,17 +102,19 @@ async def _compute_teacher_logprobs(
     anchor = self.teacher_server_manager
     clients = dict.fromkeys(anchor.teacher_client, self.llm_client)
     teacher = AsyncTeacherLLMServerManager(self.config, clients)
-    read = privileged_ids(self.tokenizer, self.config.data, sample_kwargs or {})
+    read = verl_teacher_ids(self.tokenizer, self.config.data, sample_kwargs or {})
     (ids_q, log_q), (ids, log_anchor) = await asyncio.gather(
         teacher.compute_teacher_logprobs_single(sequence_ids=read + response_ids),
         anchor.compute_teacher_logprobs_single(sequence_ids=prompt_ids + response_ids),
     )
     at = len(prompt_ids), len(response_ids)
-    output.extra_fields["teacher_ids"] = torch.cat([moved(ids_q, *at), ids], -1)
-    output.extra_fields["teacher_logprobs"] = torch.cat([moved(log_q, *at), log_anchor], -1)
+    output.extra_fields["teacher_ids"] = torch.cat([verl_teacher_rows(ids_q, *at), ids], -1)
+    output.extra_fields["teacher_logprobs"] = torch.cat(
+        [verl_teacher_rows(log_q, *at), log_anchor], -1
+    )
 
 
-def privileged_ids(tokenizer: Any, data: Any, row: dict[str, Any]) -> list[int]:
+def verl_teacher_ids(tokenizer: Any, data: Any, row: dict[str, Any]) -> list[int]:
     """Tokens of the teacher's prompt; ValueError if the row has none, or if the day changes it."""
     if COLUMN not in row:
         raise ValueError(
@@ -126,7 +128,7 @@ def privileged_ids(tokenizer: Any, data: Any, row: dict[str, Any]) -> list[int]:
     return tokenizer.apply_chat_template(turns, **options | variables)
 
 
-def moved(rows: Tensor, prompt: int, response: int) -> Tensor:
+def verl_teacher_rows(rows: Tensor, prompt: int, response: int) -> Tensor:
     """A server's rows [T', K] at the student's positions [prompt + response, K].
 
     Row t says what follows token t. Before the prompt's last token, where no loss counts, stands

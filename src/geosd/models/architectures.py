@@ -98,7 +98,7 @@ def architecture(name: str) -> Architecture:
     return known[name]
 
 
-def dimensions(name: str, vocabulary: int) -> Architecture:
+def tiny_architecture(name: str, vocabulary: int) -> Architecture:
     """The architecture of a tiny model, as those of the paper's models; ValueError if unknown."""
     if name not in TINY_MODELS:
         raise ValueError(

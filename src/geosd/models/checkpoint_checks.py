@@ -14,7 +14,7 @@ from transformers import PreTrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from geosd.files import LOADED
-from geosd.rust_panics import says_failure
+from geosd.rust_panics import is_failure_or_rust_panic
 
 PACKAGE = (
     "config.json asks for a package that is not installed (quantization_config, or an"
@@ -37,13 +37,13 @@ class CheckpointError(ValueError):
 
 
 @contextmanager
-def naming(folder: Path | str) -> Iterator[None]:
+def naming_checkpoint(folder: Path | str) -> Iterator[None]:
     """Say of whatever is raised inside, as a CheckpointError, which checkpoint it is about."""
     try:
         yield
     except BaseException as error:
         # tokenizers raises Exception itself, and where its Rust panics not even that.
-        if not says_failure(error):
+        if not is_failure_or_rust_panic(error):
             raise
         hint = PACKAGE if isinstance(error, ImportError) else "fetch or save the checkpoint again."
         files = ", ".join(sorted(f.name for f in Path(folder).glob("*") if f.suffix in LOADED))
@@ -60,7 +60,7 @@ def refuse_remote_code(folder: Path | str) -> None:
         CheckpointError: config.json is no object; it has an `auto_map`, and transformers does not
             know the architecture itself; or its attention is a kernel of the hub.
     """
-    with naming(folder):
+    with naming_checkpoint(folder):
         config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
         if not isinstance(config, dict):
             raise ValueError(f"config.json holds {config!r:.40}, not an object")
@@ -79,7 +79,7 @@ def refuse_remote_code(folder: Path | str) -> None:
         )
 
 
-def refuse_adapters(folder: Path | str) -> None:
+def refuse_adapter_checkpoint(folder: Path | str) -> None:
     """Refuse a folder that holds adapters next to a model, or in its place.
 
     With peft installed transformers applies them, and without it does not: the same files would be
@@ -96,7 +96,7 @@ def refuse_adapters(folder: Path | str) -> None:
         )
 
 
-def refuse_missing_layers(folder: Path | str) -> None:
+def refuse_incomplete_checkpoint(folder: Path | str) -> None:
     """Refuse a config.json with more layers than the weights have tensors, before any is built.
 
     A folder without weights has none to compare with, and damaged ones are named by what reads
@@ -105,7 +105,7 @@ def refuse_missing_layers(folder: Path | str) -> None:
     Raises:
         CheckpointError: There are more; a number of layers is named with its key.
     """
-    with naming(folder):
+    with naming_checkpoint(folder):
         config, _ = PreTrainedConfig.get_config_dict(folder, local_files_only=True)
     tensors = 0
     for file in Path(folder).glob("*.safetensors"):
@@ -129,7 +129,7 @@ def _numbers_of_layers(config: Any) -> Iterator[tuple[str, int]]:
             yield key, value
 
 
-def refuse_unbounded_tokenizer(folder: Path | str) -> None:
+def refuse_checkpoint_tokenizer(folder: Path | str) -> None:
     """Refuse a tokenizer that makes texts much longer, or that draws how it cuts them.
 
     A replacement by a longer text multiplies what the next one gets: 34 that double make 17 GB of a

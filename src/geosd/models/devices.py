@@ -1,6 +1,7 @@
 """Where a job with one model computes: sampling, surveys and measurements of a checkpoint.
 
-A training has a process for each of its GPUs, and asks `geosd.training.processes.local_device`.
+A training has a process for each of its GPUs, and asks
+`geosd.training.processes.training_process_device`.
 """
 
 import torch

@@ -39,12 +39,12 @@ def last_hidden_states_after(model: nn.Module, ids_BT: Tensor, prefix: int) -> T
     return rest.last_hidden_state
 
 
-def common_prefix(prompts: Sequence[Sequence[int]]) -> int:
+def common_forward_prefix(prompts: Sequence[Sequence[int]]) -> int:
     """How many first tokens all prompts share, the last one of each left out."""
     return len(commonprefix([list(prompt[:-1]) for prompt in prompts]))
 
 
-def worth_sharing(rows: int, width: int, prefix: int) -> bool:
+def prefix_worth_forward(rows: int, width: int, prefix: int) -> bool:
     """Whether one pass over a prefix that all rows share saves a twentieth of their tokens."""
     return (rows - 1) * prefix > 0.05 * rows * width
 

@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from geosd.files import sha256 as sha256_of
-from geosd.models.load_and_save import load_causal_lm, refuse_broken_tensors
+from geosd.models.load_and_save import load_causal_lm, load_no_broken_tensors
 from geosd.models.released_models import DamagedReleaseError, ReleaseNotFoundError
 
 FETCH_AGAIN = (
@@ -118,7 +118,7 @@ def load_gguf(
             alone, gguf_file=path.name, local_files_only=True, trust_remote_code=False
         )
         read = load_causal_lm(alone, gguf_file=path.name)
-    refuse_broken_tensors(read.named_parameters(), path)
+    load_no_broken_tensors(read.named_parameters(), path)
     # The configuration must not say that the weights are quantized: the saved weights are plain.
     values = read.config.to_dict()
     values.pop("quantization_config", None)

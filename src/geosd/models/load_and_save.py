@@ -18,15 +18,15 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from geosd.files import WEIGHTS, atomic_write, remake_hint, replace
+from geosd.files import WEIGHTS, atomic_write, remake_file_hint, replace_file
 from geosd.models.adapters import without_base
 from geosd.models.checkpoint_checks import (
     CheckpointError,
-    naming,
-    refuse_adapters,
-    refuse_missing_layers,
+    naming_checkpoint,
+    refuse_adapter_checkpoint,
+    refuse_checkpoint_tokenizer,
+    refuse_incomplete_checkpoint,
     refuse_remote_code,
-    refuse_unbounded_tokenizer,
 )
 from geosd.models.precision import cast_parameters
 from geosd.problems.encoding import end_tokens
@@ -47,12 +47,12 @@ def save_model(
     if one is not finite.
     """
     folder = Path(folder)
-    refuse_broken_tensors(model.named_parameters(), folder / WEIGHTS, DIVERGED)
+    load_no_broken_tensors(model.named_parameters(), folder / WEIGHTS, DIVERGED)
     partial = folder / ".partial"
     model.save_pretrained(partial, max_shard_size="10TB")  # one file, whatever the model's size
     tokenizer.save_pretrained(partial)
     for file in sorted(partial.iterdir(), key=lambda file: file.name == WEIGHTS):
-        replace(file, folder / file.name)
+        replace_file(file, folder / file.name)
     partial.rmdir()
 
 
@@ -68,9 +68,9 @@ def load_model(
     """
     tokenizer, _ = load_tokenizer(folder)
     for file in sorted(Path(folder).glob("*.safetensors")):
-        with naming(folder):
+        with naming_checkpoint(folder):
             tensors = load_file(file)
-        refuse_broken_tensors(tensors.items(), file)
+        load_no_broken_tensors(tensors.items(), file)
     model = load_causal_lm(folder, use_safetensors=True)
     if dtype != torch.float32:
         cast_parameters(model, dtype)
@@ -87,7 +87,7 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
         CheckpointError: Tensors are missing, unknown, or of another shape than the architecture's;
             the head is not the embedding that it is tied to; or a file is damaged.
     """
-    with naming(folder):
+    with naming_checkpoint(folder):
         model, found = AutoModelForCausalLM.from_pretrained(
             folder,
             local_files_only=True,
@@ -117,19 +117,19 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
             "Hint: the files are of two checkpoints, or not all there: fetch or save the checkpoint"
             " again."
         )
-    for head, embedding in tied_parameters(model).items():
+    for head, embedding in tied_when_saved(model).items():
         values = model.get_parameter(head)
         if not values.is_meta and values is not model.get_parameter(embedding):
-            raise two_heads(folder, head, embedding)
+            raise two_heads_saved(folder, head, embedding)
     return model
 
 
-def tied_parameters(model: PreTrainedModel) -> dict[str, str]:
+def tied_when_saved(model: PreTrainedModel) -> dict[str, str]:
     """The parameters that a model's configuration ties to others: the head's name -> embedding."""
     return model.get_expanded_tied_weights_keys(all_submodels=True)
 
 
-def two_heads(folder: Path | str, head: str, embedding: str) -> CheckpointError:
+def two_heads_saved(folder: Path | str, head: str, embedding: str) -> CheckpointError:
     """The error of files that hold two tensors which their configuration has as one."""
     return CheckpointError(
         f"{folder}: config.json ties {head} to {embedding} (tie_word_embeddings), and the weights"
@@ -139,7 +139,7 @@ def two_heads(folder: Path | str, head: str, embedding: str) -> CheckpointError:
     )
 
 
-def refuse_broken_tensors(
+def load_no_broken_tensors(
     tensors: Iterable[tuple[str, Tensor]], file: Path, hint: str = PLAIN
 ) -> None:
     """Refuse, by CheckpointError, tensors of integers or booleans, or with NaN or infinities.
@@ -178,11 +178,11 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
             " base models and the rule `train` the others; let the workflow run them."
         )
     refuse_remote_code(folder)
-    refuse_adapters(folder)
-    refuse_missing_layers(folder)
-    refuse_unbounded_tokenizer(folder)
+    refuse_adapter_checkpoint(folder)
+    refuse_incomplete_checkpoint(folder)
+    refuse_checkpoint_tokenizer(folder)
     local = {"local_files_only": True, "trust_remote_code": False}
-    with naming(folder):
+    with naming_checkpoint(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, **local)
         config = AutoConfig.from_pretrained(folder, **local)
         generation = GenerationConfig.from_model_config(config)
@@ -209,15 +209,15 @@ def save_weights(model: nn.Module, path: Path | str, dtype: torch.dtype | None =
     CheckpointError if a weight is not finite.
     """
     weights = {
-        name: value.to(dtype or value.dtype).contiguous() for name, value in named_weights(model)
+        name: value.to(dtype or value.dtype).contiguous() for name, value in weights_as_saved(model)
     }
-    refuse_broken_tensors(weights.items(), Path(path), DIVERGED)
+    load_no_broken_tensors(weights.items(), Path(path), DIVERGED)
     with atomic_write(path) as temporary:
         save_file(weights, temporary, metadata={"format": "pt"})
 
 
 @torch.no_grad()
-def named_weights(
+def weights_as_saved(
     model: nn.Module, dtype: torch.dtype | None = None
 ) -> Iterator[tuple[str, Tensor]]:
     """A checkpoint's tensors of a model: each parameter once, whole, under its name there.
@@ -255,9 +255,9 @@ def load_weights(model: nn.Module, path: Path | str) -> None:
         weights = load_file(path)
     except SafetensorError as error:
         raise CheckpointError(
-            f"{path}: not a safetensors file: {error}.\n{remake_hint(path)}"
+            f"{path}: not a safetensors file: {error}.\n{remake_file_hint(path)}"
         ) from error
-    refuse_broken_tensors(weights.items(), path, remake_hint(path).removeprefix("Hint: "))
+    load_no_broken_tensors(weights.items(), path, remake_file_hint(path).removeprefix("Hint: "))
     parameters = dict(model.named_parameters())
     shapes = {(name, parameter.shape) for name, parameter in parameters.items()}
     saved_shapes = {(name, value.shape) for name, value in weights.items()}

@@ -27,7 +27,7 @@ def output_logits(head: nn.Module, hidden: Tensor) -> Tensor:
     They are float32 from half precision, autocast's too; otherwise what the head itself gives, as
     where it is more than an `nn.Linear`, such as one with an adapter.
     """
-    dtype = operand_dtype(hidden, head.weight) if type(head) is nn.Linear else None
+    dtype = head_operand_dtype(hidden, head.weight) if type(head) is nn.Linear else None
     if dtype not in HALF:
         return head(hidden)
 
@@ -39,7 +39,7 @@ def output_logits(head: nn.Module, hidden: Tensor) -> Tensor:
         return head(hidden)  # with the hooks of the head, as K-FAC's
 
 
-def operand_dtype(hidden: Tensor, weight: Tensor) -> torch.dtype:
+def head_operand_dtype(hidden: Tensor, weight: Tensor) -> torch.dtype:
     """The type in which hidden states meet the weights: autocast's, or the weights' own."""
     kind = hidden.device.type
     if torch.is_autocast_enabled(kind) and weight.dtype != torch.float64:
@@ -48,10 +48,10 @@ def operand_dtype(hidden: Tensor, weight: Tensor) -> torch.dtype:
 
 
 @contextmanager
-def float32_logits(model: nn.Module) -> Iterator[None]:
+def float32_head_logits(model: nn.Module) -> Iterator[None]:
     """Inside, a model called as a whole, without gradients, gives the logits of `output_logits`."""
     head = getattr(model, "lm_head", None)
-    dtype = operand_dtype(head.weight, head.weight) if type(head) is nn.Linear else None
+    dtype = head_operand_dtype(head.weight, head.weight) if type(head) is nn.Linear else None
     if dtype not in HALF:
         yield
         return
@@ -85,7 +85,7 @@ def head_product(hidden: Tensor, weight: Tensor, bias: Tensor | None, dtype: tor
     return nn.functional.linear(hidden, weight, None if bias is None else bias.to(dtype))
 
 
-def head_gradients(
+def output_head_gradients(
     grad_NV: Tensor,
     hidden: Tensor,
     weight: Tensor,
@@ -116,7 +116,7 @@ class _Logits(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_NV: Tensor) -> tuple[Tensor | None, ...]:
         needed = ctx.needs_input_grad
-        return *head_gradients(grad_NV, *ctx.saved_tensors, ctx.dtype, needed), None
+        return *output_head_gradients(grad_NV, *ctx.saved_tensors, ctx.dtype, needed), None
 
 
 def _float32_product(hidden_ND: Tensor, weight_VD: Tensor, bias: Tensor | None) -> Tensor:

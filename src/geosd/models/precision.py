@@ -39,7 +39,7 @@ def cast_parameters(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 
 @contextmanager
-def compute_weights(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
+def weights_in_precision(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
     """Inside, a model's weights are of type `dtype`; outside, they are the float32 masters.
 
     Gradients of the passes inside are added in float32 to those that stand at the masters. Weights

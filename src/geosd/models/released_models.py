@@ -14,14 +14,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from geosd.files import atomic_write, copy
+from geosd.files import atomic_write, copy_file
 from geosd.models.load_and_save import (
     WEIGHTS,
     load_causal_lm,
+    load_no_broken_tensors,
     load_tokenizer,
-    refuse_broken_tensors,
-    tied_parameters,
-    two_heads,
+    tied_when_saved,
+    two_heads_saved,
 )
 
 # Weights and plain text; a pickle (*.bin, *.pt) or a program (*.py) is never fetched or copied.
@@ -65,7 +65,7 @@ def cached_checkpoint(repo: str, revision: str) -> Path | None:
     with suppress(LocalEntryNotFoundError, DamagedReleaseError):  # not here, or not whole
         folder = _snapshot(repo, revision, local_files_only=True)
         if all((folder / name).is_file() for name in NEEDED):
-            weight_files(folder)
+            released_weight_files(folder)
             return folder
     return None
 
@@ -75,7 +75,7 @@ def _snapshot(repo: str, revision: str, **options: bool) -> Path:
     return Path(huggingface_hub.snapshot_download(repo, **pinned, **options))
 
 
-def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> None:
+def copy_released_model(folder: Path, out: Path, links_into: Path | None = None) -> None:
     """Copy a released checkpoint's configuration, tokenizer and weights, the weights as one file.
 
     Nothing is loaded, so the tensors keep their types and bytes. `model.safetensors` is there last.
@@ -93,30 +93,30 @@ def copy_checkpoint(folder: Path, out: Path, links_into: Path | None = None) -> 
         )
     _refuse_links(folder, folder, links_into or folder)
     load_tokenizer(folder)
-    weights = merge_files(weight_files(folder))
+    weights = merge_released_files(released_weight_files(folder))
     model = load_causal_lm(folder, use_safetensors=True, device_map="meta")
-    refuse_two_heads(model, weights, folder)
+    _refuse_two_heads(model, weights, folder)
     for pattern in COPIED:
         for file in sorted(folder.glob(pattern)):
             if not file.name.endswith(".index.json"):
-                copy(file, out / file.name)
+                copy_file(file, out / file.name)
     with atomic_write(out / WEIGHTS) as temporary:
         save_file(weights, temporary, metadata={"format": "pt"})
 
 
-def refuse_two_heads(model: PreTrainedModel, weights: Mapping[str, Tensor], folder: Path) -> None:
+def _refuse_two_heads(model: PreTrainedModel, weights: Mapping[str, Tensor], folder: Path) -> None:
     """Refuse weights that hold another head than the embedding that it is tied to.
 
     `model` is theirs, without values. Where both are the same, either is the head.
     """
-    for head, embedding in tied_parameters(model).items():
+    for head, embedding in tied_when_saved(model).items():
         # Of a part of a larger model the file has names with another beginning.
         heads, embeddings = (
             [tensor for name, tensor in weights.items() if name.split(".")[-2:] == end]
             for end in (head.split(".")[-2:], embedding.split(".")[-2:])
         )
         if not all(torch.equal(one, other) for one in heads for other in embeddings):
-            raise two_heads(folder, head, embedding)
+            raise two_heads_saved(folder, head, embedding)
 
 
 def _refuse_links(folder: Path, *allowed: Path) -> None:
@@ -131,7 +131,7 @@ def _refuse_links(folder: Path, *allowed: Path) -> None:
             )
 
 
-def weight_files(folder: Path) -> list[Path]:
+def released_weight_files(folder: Path) -> list[Path]:
     """The weight files of a released checkpoint's folder: one, or those that its index names.
 
     Raises:
@@ -159,7 +159,7 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)]
 
 
-def merge_files(files: Iterable[Path]) -> dict[str, Tensor]:
+def merge_released_files(files: Iterable[Path]) -> dict[str, Tensor]:
     """The tensors of a released checkpoint's weight files, mapped and not read, types unchanged.
 
     Raises:
@@ -179,6 +179,6 @@ def merge_files(files: Iterable[Path]) -> dict[str, Tensor]:
                 f"{file}: holds {repeated[0]}, as another file does.\nHint: the folder mixes two"
                 " checkpoints; fetch it again."
             )
-        refuse_broken_tensors(part.items(), file)
+        load_no_broken_tensors(part.items(), file)
         tensors |= part
     return tensors

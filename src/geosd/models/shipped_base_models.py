@@ -28,17 +28,17 @@ class ShippedCheckpointError(ValueError):
     """A shipped checkpoint whose files are not those that SHA256SUMS names."""
 
 
-def is_shipped(folder: str | Path) -> bool:
+def is_shipped_base_model(folder: str | Path) -> bool:
     """Whether a folder of a released checkpoint is one that the repository ships.
 
     Example:
-        >>> is_shipped("base_models/mini-qwen3"), is_shipped("/data/qwen3")
+        >>> is_shipped_base_model("base_models/mini-qwen3"), is_shipped_base_model("/data/qwen3")
         (True, False)
     """
     return SHIPPED in Path(folder).parents
 
 
-def pinned_files(folder: str | Path) -> dict[str, str]:
+def shipped_base_model_files(folder: str | Path) -> dict[str, str]:
     """The files of a draw's folder -> SHA-256; ShippedCheckpointError if SHA256SUMS lacks them."""
     if not SUMS.is_file():
         raise ShippedCheckpointError(f"{SUMS} is absent, which pins {folder}.\n{_HINT}")
@@ -58,7 +58,7 @@ def pinned_files(folder: str | Path) -> dict[str, str]:
     return files
 
 
-def pinned_draws(folder: str | Path) -> int:
+def shipped_base_model_draws(folder: str | Path) -> int:
     """How many draws of a model SHA256SUMS pins, by the model's folder; 0 where it has none."""
     if not SUMS.is_file():
         return 0
@@ -74,7 +74,7 @@ def _pinned_folders(sums: str) -> frozenset[PurePosixPath]:
     return frozenset(PurePosixPath(match[2]).parent for match in matches if match)
 
 
-def check_files(folder: str | Path, pinned: Mapping[str, str]) -> None:
+def check_shipped_base_model(folder: str | Path, pinned: Mapping[str, str]) -> None:
     """Check that a folder has the pinned files and no others; ShippedCheckpointError if not."""
     folder = Path(folder)
     present = {file.name for file in folder.iterdir()} if folder.is_dir() else set()

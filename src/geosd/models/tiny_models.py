@@ -13,7 +13,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from geosd.models.architectures import POSITIONS, Architecture, dimensions
+from geosd.models.architectures import POSITIONS, Architecture, tiny_architecture
 
 FAMILIES = {
     "qwen3": (Qwen3Config, Qwen3ForCausalLM),
@@ -22,12 +22,14 @@ FAMILIES = {
 }
 
 
-def build(name: str, vocabulary: int, pad_id: int, end_id: int, seed: int) -> PreTrainedModel:
+def build_tiny_model(
+    name: str, vocabulary: int, pad_id: int, end_id: int, seed: int
+) -> PreTrainedModel:
     """Build a tiny model of the miniature with random weights, in fp32; ValueError if unknown."""
     tokens = {"pad_token_id": pad_id, "eos_token_id": end_id, "bos_token_id": None}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return random_model(dimensions(name, vocabulary), POSITIONS, **tokens).float()
+        return random_model(tiny_architecture(name, vocabulary), POSITIONS, **tokens).float()
 
 
 def random_model(shape: Architecture, positions: int, **config: Any) -> PreTrainedModel:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from geosd.geometry import forward_kl
-from geosd.objectives.objective import Objective, States, register
+from geosd.objectives.objective import Objective, ObjectiveStates, register_objective
 
 
-@register("fwdkl")
+@register_objective("fwdkl")
 @dataclass(frozen=True)
 class FwdKL(Objective):
     """KL(q||p) = sum_i q_i log(q_i/p_i) at every position, q without gradient.
@@ -18,6 +18,6 @@ class FwdKL(Objective):
     recipe are absent.
     """
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Forward KL at each position."""
         return {"loss": forward_kl(states.student, states.teacher, normalised=True)}

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from geosd.geometry import fisher_rao_squared, forward_kl, hellinger, jsd, reverse_kl
 from geosd.objectives.hyperparameters import Bounds, OnlyWith
-from geosd.objectives.objective import Objective, States, register
+from geosd.objectives.objective import Objective, ObjectiveStates, register_objective
 
 PULLS = {"hellinger": hellinger, "fwdkl": forward_kl, "revkl": reverse_kl}
 """The divergences without a hyperparameter, by their names in `GeoSD.divergence`.
@@ -18,7 +18,7 @@ the curvature of D_H and of JSD, and 2 lambda times that of KL.
 """
 
 
-@register("geosd")
+@register_objective("geosd")
 @dataclass(frozen=True)
 class GeoSD(Objective):
     """D_H(p, q) + lambda d_FR^2(p, anchor) at every position, q and anchor without gradient.
@@ -47,7 +47,7 @@ class GeoSD(Objective):
         """The teacher, and the anchor where drift is penalised."""
         return frozenset({"teacher", "anchor"} if self.drift_penalty else {"teacher"})
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Loss, and its two parts, at each position."""
         if self.divergence == "jsd":
             distil = jsd(states.student, states.teacher, self.beta, normalised=True)

@@ -7,10 +7,17 @@ import torch
 from torch import Tensor
 
 from geosd.objectives.hyperparameters import Bounds
-from geosd.objectives.objective import Batch, Objective, ResponseSource, States, Terms, register
+from geosd.objectives.objective import (
+    Objective,
+    ObjectiveBatch,
+    ObjectiveStates,
+    ObjectiveTerms,
+    ResponseSource,
+    register_objective,
+)
 
 
-@register("grpo")
+@register_objective("grpo")
 @dataclass(frozen=True)
 class GRPO(Objective):
     """-min(r A, clip(r, 1-eps, 1+eps) A) + beta k3 at every position of G responses.
@@ -40,7 +47,7 @@ class GRPO(Objective):
         """pi_0 where the distance to it is penalised."""
         return frozenset({"reference"} if self.kl_coefficient else ())
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """The ratio and the k3 estimate of KL(p||pi_0) at each position."""
         log_p = states.sampled
         local = {"ratio": (log_p - log_p.detach()).exp()}
@@ -50,7 +57,7 @@ class GRPO(Objective):
             local["kl"] = torch.expm1(d) - d
         return local
 
-    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: ObjectiveBatch) -> ObjectiveTerms:
         """Advantages within the group, the clipped surrogate, and the penalty."""
         if batch.reward is None or len(batch.reward) < 2:
             raise ValueError(
@@ -69,7 +76,7 @@ class GRPO(Objective):
             "reward": batch.reward.float().mean().item(),
             "zero_variance": float(batch.reward.min() == batch.reward.max()),
         }
-        return Terms(loss, torch.ones_like(ratio).detach(), parts, metrics)
+        return ObjectiveTerms(loss, torch.ones_like(ratio).detach(), parts, metrics)
 
     def advantages(self, reward: Tensor) -> Tensor:
         """Rewards of one group [B], standardised within it; 0 where all are equal."""

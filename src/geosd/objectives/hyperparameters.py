@@ -175,7 +175,10 @@ def _registered(folder: Path) -> tuple[dict[str, ast.ClassDef], dict[str, str]]:
             if isinstance(node, ast.ClassDef):
                 classes[node.name] = node
                 for call in node.decorator_list:
-                    if isinstance(call, ast.Call) and ast.unparse(call.func) == "register":
+                    if (
+                        isinstance(call, ast.Call)
+                        and ast.unparse(call.func) == "register_objective"
+                    ):
                         names[ast.literal_eval(call.args[0])] = node.name
     return classes, names
 

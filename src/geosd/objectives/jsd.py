@@ -7,10 +7,10 @@ from torch import Tensor
 
 from geosd.geometry import jsd
 from geosd.objectives.hyperparameters import Bounds
-from geosd.objectives.objective import Objective, States, register
+from geosd.objectives.objective import Objective, ObjectiveStates, register_objective
 
 
-@register("jsd")
+@register_objective("jsd")
 @dataclass(frozen=True)
 class JSD(Objective):
     """beta KL(q||M) + (1-beta) KL(p||M) with M = beta q + (1-beta) p, q without gradient.
@@ -23,6 +23,6 @@ class JSD(Objective):
     """Share of the teacher in M; the paper selects 0.5. At both ends the divergence is zero: fwdkl
     and revkl have their directions."""
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Jensen-Shannon divergence at each position."""
         return {"loss": jsd(states.student, states.teacher, self.beta, normalised=True)}

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from geosd.objectives.hyperparameters import check
-from geosd.registry import Registry, did_you_mean
+from geosd.registry import Registry, registered_name_hint
 
 ResponseSource = Literal["student", "group", "solution"]
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class ObjectiveStates:
     """Inputs of an objective at N response positions: distributions of student, teacher, anchor.
 
     Methods read the distributions through `student`, `teacher` and `anchor`, and the sampled
@@ -89,14 +89,14 @@ class States:
         value = getattr(self, name)
         if value is None:
             raise ValueError(
-                f"States.{name} is None, but the objective reads {model}.\n"
+                f"ObjectiveStates.{name} is None, but the objective reads {model}.\n"
                 "Hint: name it in the objective's `needs`, so that the loop computes it."
             )
         return value() if callable(value) else value
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class ObjectiveBatch:
     """An objective's inputs of a whole step."""
 
     sequence: Tensor
@@ -107,7 +107,7 @@ class Batch:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class ObjectiveTerms:
     """Loss terms that an objective returns: per-position losses and weights, before the mean.
 
     The loss [N] alone carries a gradient; a weight [N] of 0 drops the position from the mean. Parts
@@ -139,21 +139,21 @@ class Objective(ABC):
         check(self)
 
     @abstractmethod
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Per-position scalars, each [n], from the distributions at a chunk of n positions.
 
         Must treat every position alone. "loss" is the per-position loss, unless the method
         overrides `combine`.
         """
 
-    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: ObjectiveBatch) -> ObjectiveTerms:
         """The loss and weights of the whole step from its [N] scalars.
 
         By default every position counts alike, and everything but "loss" goes to the step log.
         """
         loss = scalars["loss"]
         parts = {name: value.detach() for name, value in scalars.items() if name != "loss"}
-        return Terms(loss, torch.ones_like(loss).detach(), parts)
+        return ObjectiveTerms(loss, torch.ones_like(loss).detach(), parts)
 
 
 Method = TypeVar("Method", bound=type[Objective])
@@ -161,7 +161,7 @@ _registry: Registry[Objective] = Registry("objective", "geosd.objectives")
 names = _registry.names
 
 
-def register(name: str) -> Callable[[Method], Method]:
+def register_objective(name: str) -> Callable[[Method], Method]:
     """Class decorator: make a frozen dataclass of type Objective known as `name`.
 
     Raises:
@@ -180,7 +180,7 @@ def register(name: str) -> Callable[[Method], Method]:
     return decorate
 
 
-def build(name: str, **hyperparameters: Any) -> Objective:
+def build_objective(name: str, **hyperparameters: Any) -> Objective:
     """The objective called `name`; hyperparameters not given take the method's defaults.
 
     Raises:
@@ -191,7 +191,7 @@ def build(name: str, **hyperparameters: Any) -> Objective:
     allowed = tuple(each.name for each in dataclasses.fields(cls) if each.init)
     for key in hyperparameters:
         if key not in allowed:
-            hint = did_you_mean(key, allowed) or "remove it, or correct its spelling."
+            hint = registered_name_hint(key, allowed) or "remove it, or correct its spelling."
             raise ValueError(
                 f"objective {name!r} has no hyperparameter {key!r}; allowed are"
                 f" {', '.join(allowed) or 'none'}.\nHint: {hint.strip()}"

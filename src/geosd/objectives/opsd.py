@@ -8,10 +8,10 @@ from torch import Tensor
 
 from geosd.geometry.simplex import floored, log_distributions
 from geosd.objectives.hyperparameters import Bounds
-from geosd.objectives.objective import Objective, States, register
+from geosd.objectives.objective import Objective, ObjectiveStates, register_objective
 
 
-@register("opsd")
+@register_objective("opsd")
 @dataclass(frozen=True)
 class OPSD(Objective):
     """sum_i min(q_i log(q_i/p_i), clip) at every position, q without gradient.
@@ -32,7 +32,7 @@ class OPSD(Objective):
     temperature: Annotated[float, Bounds(ge=0.01, le=5)] = 1.1
     """T, in the source that of the rollouts too."""
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Clipped forward KL at each position."""
         t = self.temperature
         log_p, log_q = log_distributions(states.student / t, states.teacher / t)

@@ -59,7 +59,7 @@ def mean_loss(
     return (row_loss / _or_one(row_weight)).sum() / rows
 
 
-def loss_terms(length: Tensor, over: LossMean) -> Tensor:
+def mean_loss_terms(length: Tensor, over: LossMean) -> Tensor:
     """How many terms `mean_loss` is a mean of, as seen from the tokens of each sequence [B].
 
     Over sequences of means over tokens, a token of sequence b weighs 1 / (B T_b): B T_b terms.

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from geosd.geometry import reverse_kl
-from geosd.objectives.objective import Objective, States, register
+from geosd.objectives.objective import Objective, ObjectiveStates, register_objective
 
 
-@register("revkl")
+@register_objective("revkl")
 @dataclass(frozen=True)
 class RevKL(Objective):
     """KL(p||q) = sum_i p_i log(p_i/q_i) at every position, q without gradient.
@@ -18,6 +18,6 @@ class RevKL(Objective):
     paper's "analytic per-token form" says.
     """
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Reverse KL at each position."""
         return {"loss": reverse_kl(states.student, states.teacher, normalised=True)}

@@ -5,10 +5,15 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from geosd.objectives.objective import Objective, ResponseSource, States, register
+from geosd.objectives.objective import (
+    Objective,
+    ObjectiveStates,
+    ResponseSource,
+    register_objective,
+)
 
 
-@register("sft")
+@register_objective("sft")
 @dataclass(frozen=True)
 class SFT(Objective):
     """-log p(s_t) of the solution's tokens, over the whole vocabulary; no teacher.
@@ -20,6 +25,6 @@ class SFT(Objective):
     rollouts: ClassVar[ResponseSource] = "solution"
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Cross-entropy at each position."""
         return {"loss": -states.sampled}

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from geosd.geometry import skew_kl
 from geosd.objectives.hyperparameters import Bounds
-from geosd.objectives.objective import Objective, States, register
+from geosd.objectives.objective import Objective, ObjectiveStates, register_objective
 
 
-@register("skewkl")
+@register_objective("skewkl")
 @dataclass(frozen=True)
 class SkewKL(Objective):
     """forward: KL(q||alpha q + (1-alpha) p); reverse: KL(p||alpha p + (1-alpha) q).
@@ -25,7 +25,7 @@ class SkewKL(Objective):
     direction: Literal["forward", "reverse"] = "forward"
     """Which of the two; "forward" is our reading of the paper."""
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Skew KL at each position."""
         return {
             "loss": skew_kl(

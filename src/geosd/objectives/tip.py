@@ -9,10 +9,16 @@ from torch import Tensor
 
 from geosd.geometry import entropy, forward_kl, reverse_kl
 from geosd.objectives.hyperparameters import Bounds, OnlyWith
-from geosd.objectives.objective import Batch, Objective, States, Terms, register
+from geosd.objectives.objective import (
+    Objective,
+    ObjectiveBatch,
+    ObjectiveStates,
+    ObjectiveTerms,
+    register_objective,
+)
 
 
-@register("tip")
+@register_objective("tip")
 @dataclass(frozen=True)
 class TIP(Objective):
     """FwdKL on the positions of highest score in student entropy and teacher mismatch.
@@ -43,7 +49,7 @@ class TIP(Objective):
     entropy_clip: Annotated[float, Bounds(ge=0.01, le=1)] = 0.98
     """Quantile above which entropies count as equal; the original clips at 0.98, 1 does not."""
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """FwdKL, and without gradient the student's entropy and the mismatch, in nats."""
         log_p, log_q = states.student, states.teacher
         return {
@@ -52,7 +58,7 @@ class TIP(Objective):
             "mismatch": reverse_kl(log_p.detach(), log_q, normalised=True),
         }
 
-    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: ObjectiveBatch) -> ObjectiveTerms:
         """Score every position of the step, and weigh the best of each response."""
         loss = scalars["loss"]
         score = self.scores(scalars["entropy"], scalars["mismatch"], batch.vocabulary)
@@ -62,7 +68,9 @@ class TIP(Objective):
             kept = at[self._best(score[at])]
             weight[kept] = self._weights(score[kept]).to(weight.dtype)
         parts = {"entropy": scalars["entropy"].detach(), "mismatch": scalars["mismatch"].detach()}
-        return Terms(loss, weight, parts, {"selected_share": (weight > 0).float().mean().item()})
+        return ObjectiveTerms(
+            loss, weight, parts, {"selected_share": (weight > 0).float().mean().item()}
+        )
 
     @torch.no_grad()
     def scores(self, entropy_nats: Tensor, mismatch: Tensor, vocabulary: int) -> Tensor:

@@ -10,10 +10,16 @@ from torch import Tensor
 from geosd.geometry import reverse_kl
 from geosd.geometry.simplex import floored
 from geosd.objectives.hyperparameters import Bounds, OnlyWith
-from geosd.objectives.objective import Batch, Objective, States, Terms, register
+from geosd.objectives.objective import (
+    Objective,
+    ObjectiveBatch,
+    ObjectiveStates,
+    ObjectiveTerms,
+    register_objective,
+)
 
 
-@register("tropd")
+@register_objective("tropd")
 @dataclass(frozen=True)
 class TrOPD(Objective):
     """Reverse KL(p||q) where agreement a_t >= rho, a clipped update at the outliers.
@@ -45,7 +51,7 @@ class TrOPD(Objective):
     outlier_top_k: Annotated[int, Bounds(ge=1, le=262144), OnlyWith(outlier="forward")] = 64
     """Tokens of the teacher that "forward" sums over; the original takes 64."""
 
-    def per_position(self, states: States) -> dict[str, Tensor]:
+    def per_position(self, states: ObjectiveStates) -> dict[str, Tensor]:
         """Loss, agreement and region of each position."""
         kl = reverse_kl(states.student, states.teacher, normalised=True)
         agreement = self._agreement(states)
@@ -53,19 +59,19 @@ class TrOPD(Objective):
         loss = torch.where(reliable, kl, self._outlier(kl, states))
         return {"loss": loss, "agreement": agreement, "reliable": reliable.to(loss.dtype)}
 
-    def combine(self, scalars: dict[str, Tensor], batch: Batch) -> Terms:
+    def combine(self, scalars: dict[str, Tensor], batch: ObjectiveBatch) -> ObjectiveTerms:
         """All positions count; the log gets the share of reliable ones."""
         terms = super().combine(scalars, batch)
         terms.metrics["reliable_share"] = scalars["reliable"].mean().item()
         return terms
 
     @torch.no_grad()
-    def _agreement(self, states: States) -> Tensor:
+    def _agreement(self, states: ObjectiveStates) -> Tensor:
         if self.agreement == "overlap":
             return torch.minimum(states.student, states.teacher).exp().sum(-1)
         return (states.sampled_teacher - states.sampled.detach()).clamp(max=0.0).exp()
 
-    def _outlier(self, kl: Tensor, states: States) -> Tensor:
+    def _outlier(self, kl: Tensor, states: ObjectiveStates) -> Tensor:
         if self.outlier == "mask":
             return torch.zeros_like(kl)
         if self.outlier == "clamp":

@@ -19,12 +19,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 from geosd.optim.damped_inverse import (
-    any_of,
+    any_inverse_failed,
     damped_inverse,
     inverse_by_cholesky,
-    sum_on_all_ranks,
+    inverse_sum_on_ranks,
 )
-from geosd.optim.partition import BlockRange, blocks_starting_in, partition, rank_slice
+from geosd.optim.partition import BlockRange, blocks_starting_in, partition, rank_partition
 
 # Elements that are converted or factorised in one go: bounds the transient memory of large models.
 CHUNK = 2**26
@@ -98,7 +98,7 @@ class BlockFactors:
         """The share [start, stop) of a factor's dimensions whose blocks this rank owns."""
         if self.group is None:
             return 0, dim
-        return rank_slice(dim, self.group.rank(), self.group.size())
+        return rank_partition(dim, self.group.rank(), self.group.size())
 
     def _sums_of(self, name: str) -> Iterator[tuple[BlockRange, Tensor]]:
         for block_range, key, first in self._places[name]:
@@ -145,7 +145,7 @@ class BlockFactors:
             def invert() -> int:
                 return self._invert(keep, gain, scale, shift)
 
-            in_float64 = sum_on_all_ranks(invert, self.group, device)
+            in_float64 = inverse_sum_on_ranks(invert, self.group, device)
         for key, average in self._average.items():
             for part, new in self._folded(key, keep, gain):
                 average[part] = new
@@ -179,7 +179,7 @@ class BlockFactors:
                 self._inverse[key][part] = torch.where(failed_M[:, None, None], before, inverse)
                 failed.append(failed_M.any())
         # The device is waited for here, once, and not behind each chunk.
-        if not any_of(failed):
+        if not any_inverse_failed(failed):
             return 0
         return self._invert_exactly(keep, gain, scale, shift, failed)
 
@@ -337,7 +337,7 @@ class BlockFactors:
         return per_factor.index_select(0, owner)[:, None, None]
 
     def _check_finite(self) -> None:
-        if not any_of([~total.sum().isfinite() for total in self._sum.values()]):
+        if not any_inverse_failed([~total.sum().isfinite() for total in self._sum.values()]):
             return
         for name in self.dims:
             if not all(bool(part.isfinite().all()) for _, part in self._sums_of(name)):

@@ -31,7 +31,7 @@ PASSES = ModuleTracker()
 """Says whether a backward pass is under way; it need not be entered for that."""
 
 
-class ObservedBatch:
+class CapturedBatch:
     """Positions of a pass whose inputs and output gradients K-FAC captures, and their scale.
 
     For `mask` and `among` see `KFAC.observe`. A number, [B] or [B, T] of `loss_terms` is a factor
@@ -166,7 +166,7 @@ class LayerCapture:
         name: str,
         module: nn.Linear,
         input_owner: LayerCapture | None,
-        current: Callable[[], ObservedBatch],
+        current: Callable[[], CapturedBatch],
         record: Record,
         dtype: torch.dtype,
     ) -> None:

@@ -30,7 +30,7 @@ def inverse_by_cholesky(stack_Mbb: Tensor, shift: float) -> tuple[Tensor, Tensor
     return torch.cholesky_inverse(factor), failed_M
 
 
-def any_of(flags: Sequence[Tensor]) -> bool:
+def any_inverse_failed(flags: Sequence[Tensor]) -> bool:
     """Whether one of several flags [] is true; their devices are waited for once."""
     if not flags:  # a rank may own no block
         return False
@@ -92,7 +92,7 @@ def _inverse_of_nearest(
 def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
     """Multiply a gradient dW by (G + sqrt(gamma) I)^-1 from the left, over blocks of its rows."""
     parts = []
-    with tf32_products(grad_OI.device):
+    with tf32_inverse_products(grad_OI.device):
         for block_range, blocks_cbb in inverse:
             parts.append(torch.bmm(blocks_cbb, block_range.cut(grad_OI, 0)).flatten(0, 1))
     return torch.cat(parts)
@@ -101,7 +101,7 @@ def solve_left(inverse: Inverse, grad_OI: Tensor) -> Tensor:
 def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
     """Multiply a gradient dW by (A + sqrt(gamma) I)^-1 from the right, over column blocks."""
     parts = []
-    with tf32_products(grad_OI.device):
+    with tf32_inverse_products(grad_OI.device):
         for block_range, blocks_cbb in inverse:
             columns_Ocb = block_range.cut(grad_OI, 1)
             solved_cOb = torch.bmm(columns_Ocb.transpose(0, 1), blocks_cbb)
@@ -110,7 +110,7 @@ def solve_right(inverse: Inverse, grad_OI: Tensor) -> Tensor:
 
 
 @contextmanager
-def tf32_products(device: torch.device) -> Iterator[None]:
+def tf32_inverse_products(device: torch.device) -> Iterator[None]:
     """Context in which a GPU multiplies float32 in TF32: operands of 11 bits, sums of 24.
 
     The products of gradients and inverses alone are in it. Covariances and factorisations stay in
@@ -128,7 +128,7 @@ def tf32_products(device: torch.device) -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32 = before
 
 
-def sum_on_all_ranks(
+def inverse_sum_on_ranks(
     count: Callable[[], int], group: dist.ProcessGroup | None, device: torch.device
 ) -> int:
     """The sum over the ranks of what they return; a LinAlgError of one rank is one of all."""

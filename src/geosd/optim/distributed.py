@@ -16,11 +16,11 @@ from torch import Tensor
 
 from geosd.optim.blocks import BlockFactors
 from geosd.optim.damped_inverse import Inverse
-from geosd.optim.dtensors import copy_full_into, full_tensor, is_sharded
+from geosd.optim.dtensors import copy_full_into, full_tensor, is_dtensor
 from geosd.optim.partition import splits_a_block
 
 
-def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
+def sum_distributed(factors: BlockFactors, group: dist.ProcessGroup) -> None:
     """Add K-FAC's sums and counts up over the ranks, in place: the factors are means over all."""
     sums = factors.sums()
     counts = torch.tensor(list(factors.counts.values()), device=sums[0].device)
@@ -29,7 +29,7 @@ def sum_over_ranks(factors: BlockFactors, group: dist.ProcessGroup) -> None:
     factors.counts = dict(zip(factors.counts, counts.tolist(), strict=True))
 
 
-def precondition(
+def precondition_distributed(
     grad: Tensor, name: str, factors: BlockFactors, solve: Callable[[Inverse, Tensor], Tensor]
 ) -> None:
     """Precondition a gradient in place, full or in FSDP2 shards, by the function `solve`.
@@ -54,7 +54,7 @@ def precondition(
 
 def _has_own_rows(grad: Tensor, name: str, factors: BlockFactors) -> bool:
     """Whether this rank's rows of a gradient are just those of the blocks of G that it owns."""
-    if not is_sharded(grad) or factors.group is None:
+    if not is_dtensor(grad) or factors.group is None:
         return False
     ranks = factors.group.size()
     by_rows = grad.device_mesh.size() == ranks and all(each.is_shard(0) for each in grad.placements)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
 
 
-def is_sharded(value: Any) -> TypeGuard[DTensor]:
+def is_dtensor(value: Any) -> TypeGuard[DTensor]:
     """Whether a value is a DTensor; none is where nothing has loaded their module, a slow one."""
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(value, module.DTensor)
@@ -21,13 +21,13 @@ def is_sharded(value: Any) -> TypeGuard[DTensor]:
 
 def full_tensor(tensor: Tensor) -> Tensor:
     """A tensor itself, or the full tensor where each rank has a shard."""
-    return tensor.full_tensor() if is_sharded(tensor) else tensor
+    return tensor.full_tensor() if is_dtensor(tensor) else tensor
 
 
-class SquaredNorm:
+class DTensorSquaredNorm:
     """The squared norm of several tensors together; ranks may hold them in shards.
 
-    Adding a tensor waits for nothing: its part stays on its device until `read_norms`.
+    Adding a tensor waits for nothing: its part stays on its device until `read_dtensor_norms`.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class SquaredNorm:
 
     def add_square(self, square: Tensor, of: Tensor) -> None:
         """Add a squared norm that is known already, of this rank's shard where `of` is sharded."""
-        if is_sharded(of):
+        if is_dtensor(of):
             self.group = of.device_mesh.get_group()
             self.sharded.append(square)
         else:
@@ -50,10 +50,10 @@ class SquaredNorm:
 
 def local_shard(tensor: Tensor) -> Tensor:
     """A tensor itself, or this rank's shard of it."""
-    return tensor.to_local() if is_sharded(tensor) else tensor
+    return tensor.to_local() if is_dtensor(tensor) else tensor
 
 
-def read_norms(*norms: SquaredNorm) -> list[float]:
+def read_dtensor_norms(*norms: DTensorSquaredNorm) -> list[float]:
     """The values of several squared norms, in float64.
 
     The device is waited for once. Where there are shards, every rank calls this at the same time,
@@ -81,7 +81,7 @@ def _sum(scalars: list[Tensor], device: torch.device) -> Tensor:
 
 def copy_full_into(value: Tensor, into: Tensor) -> None:
     """Copy a full tensor into another, or into its shards on every rank."""
-    if is_sharded(into):
+    if is_dtensor(into):
         from torch.distributed.tensor import distribute_tensor
 
         value = value.to(into.device, into.dtype)

@@ -6,7 +6,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from geosd.optim.layer_selection import Select, is_in_block, select_layers, shared_input_factors
+from geosd.optim.layer_selection import (
+    Select,
+    layer_is_in_block,
+    layers_of_shared_input,
+    select_layers,
+)
 from geosd.optim.partition import partition
 
 if TYPE_CHECKING:
@@ -17,7 +22,7 @@ ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2}
 
 
 @dataclass(frozen=True)
-class Dimensions:
+class FactorDimensions:
     """The sizes of a decoder that its seven projections depend on (the paper's table of models).
 
     `hidden` is d, `ffn` d_ff, `heads` counts query heads, and `head` is the width h of one head.
@@ -44,12 +49,12 @@ class Dimensions:
 
 
 def factor_bytes(
-    model: Dimensions | nn.Module,
+    model: FactorDimensions | nn.Module,
     blocks: int = 16,
     dtype: torch.dtype | str = "float32",
     *,
     share_inputs: bool = True,
-    select: Select = is_in_block,
+    select: Select = layer_is_in_block,
 ) -> int:
     """Bytes that K-FAC keeps for a model: the averages and damped inverses of its factors.
 
@@ -61,17 +66,17 @@ def factor_bytes(
         dtype: Of averages and inverses.
         share_inputs: One A for q, k, v and one for gate, up, as `KFAC` keeps them; False counts one
             for each, which is the paper's formula 7 d^2 + 2 d_q^2 + 2 d_kv^2 + 3 d_ff^2.
-        select: Which linear layers of a module; without effect on `Dimensions`.
+        select: Which linear layers of a module; without effect on `FactorDimensions`.
 
     Source: the paper, "K-FAC memory" (app:compute) and its table; a gigabyte there is 10^9 bytes.
     """
-    if isinstance(model, Dimensions):
+    if isinstance(model, FactorDimensions):
         layers = list(model.projections())
     else:
         selected = select_layers(model, select)
         layers = [(name, m.in_features, m.out_features) for name, m in selected.items()]
     names = [name for name, _, _ in layers]
-    input_owners = shared_input_factors(names) if share_inputs else {name: name for name in names}
+    input_owners = layers_of_shared_input(names) if share_inputs else {name: name for name in names}
     elements = 0
     for name, inputs, outputs in layers:
         sides = (outputs, inputs) if input_owners[name] == name else (outputs,)
@@ -80,7 +85,7 @@ def factor_bytes(
 
 
 def adapter_factor_bytes(
-    model: Dimensions,
+    model: FactorDimensions,
     rank: int,
     targets: Collection[str],
     blocks: int = 16,
@@ -98,7 +103,7 @@ def adapter_factor_bytes(
     return 2 * elements * ITEM_BYTES[str(dtype).removeprefix("torch.")]
 
 
-def adapter_parameters(model: Dimensions, rank: int, targets: Collection[str]) -> int:
+def adapter_factor_parameters(model: FactorDimensions, rank: int, targets: Collection[str]) -> int:
     """Parameters of LoRA's matrices: rank (d_in + d_out) for each layer that has them."""
     return sum(
         rank * (inputs + outputs)

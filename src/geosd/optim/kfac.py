@@ -24,15 +24,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from geosd.optim.blocks import BlockFactors
-from geosd.optim.capture import LayerCapture, ObservedBatch
+from geosd.optim.capture import CapturedBatch, LayerCapture
 from geosd.optim.damped_inverse import Inverse, solve_left, solve_right
-from geosd.optim.distributed import precondition, sum_over_ranks
+from geosd.optim.distributed import precondition_distributed, sum_distributed
 from geosd.optim.layer_selection import (
     Select,
     block_coverage,
-    is_in_block,
+    layer_is_in_block,
+    layers_of_shared_input,
     select_layers,
-    shared_input_factors,
 )
 from geosd.optim.spectrum import spectrum
 from geosd.seeds import seed_of
@@ -102,7 +102,7 @@ class KFAC:
         inverse_every: int = 1,
         per_token: bool = True,
         storage: torch.dtype | str = torch.float32,
-        select: Select = is_in_block,
+        select: Select = layer_is_in_block,
         least_share: float = 1.0,
         share_inputs: bool = True,
         group: dist.ProcessGroup | None = None,
@@ -128,11 +128,11 @@ class KFAC:
         self.steps = self.blocks_in_float64 = 0
         self.layers = select_layers(model, select)
         self.share, self.left_out = block_coverage(model, self.layers)
-        if select is is_in_block and self.left_out:
+        if select is layer_is_in_block and self.left_out:
             self._say_what_is_left_out(least_share)
         self._input_owner = {name: name for name in self.layers}
         if share_inputs:
-            self._input_owner = shared_input_factors(list(self.layers))
+            self._input_owner = layers_of_shared_input(list(self.layers))
         dims, devices = {}, {}
         for name, layer in self.layers.items():
             sides = {f"{name}.G": layer.out_features}
@@ -141,8 +141,8 @@ class KFAC:
             dims |= sides
             devices |= dict.fromkeys(sides, layer.weight.device)
         self.factors = BlockFactors(dims, blocks, storage, devices, group)
-        self._observation: ObservedBatch | None = None
-        self._unobserved: ObservedBatch | None = None
+        self._observation: CapturedBatch | None = None
+        self._unobserved: CapturedBatch | None = None
         self._observed = False  # since the last step
         self._captures: dict[str, LayerCapture] = {}
         for name, layer in self.layers.items():
@@ -175,7 +175,7 @@ class KFAC:
             self.factors.add(f"{name}.A", input_nI)
         self.factors.add(f"{name}.G", delta_nO)
 
-    def _current(self) -> ObservedBatch:
+    def _current(self) -> CapturedBatch:
         if self._observation is not None:
             return self._observation
         if self._unobserved is None:
@@ -189,10 +189,10 @@ class KFAC:
         loss_terms: float | Tensor,
         seed: int,
         among: tuple[int, int] | None,
-    ) -> ObservedBatch:
+    ) -> CapturedBatch:
         terms = loss_terms if self.per_token else 1
         own_seed = seed_of("kfac", seed, self.steps)
-        return ObservedBatch(mask, terms, self.subsample, own_seed, among)
+        return CapturedBatch(mask, terms, self.subsample, own_seed, among)
 
     def _end_step(self) -> None:
         self._unobserved, self._observed = None, False
@@ -254,7 +254,7 @@ class KFAC:
                 gradients are as they were.
         """
         if self.group is not None:
-            sum_over_ranks(self.factors, self.group)
+            sum_distributed(self.factors, self.group)
         for name, layer in self.layers.items():
             seen = self.factors.counts[f"{name}.G"] or self.factors.updates[f"{name}.G"]
             if layer.weight.grad is not None and not seen:
@@ -282,9 +282,9 @@ class KFAC:
             if layer.weight.grad is not None:
                 if input_owner != self._input_owner[name]:  # layers of one input follow each other
                     input_owner, inverse_a = next(inverses_of_inputs)
-                precondition(layer.weight.grad, f"{name}.G", self.factors, solve_weight)
+                precondition_distributed(layer.weight.grad, f"{name}.G", self.factors, solve_weight)
             if layer.bias is not None and layer.bias.grad is not None:
-                precondition(layer.bias.grad, f"{name}.G", self.factors, solve_bias)
+                precondition_distributed(layer.bias.grad, f"{name}.G", self.factors, solve_bias)
 
     def _inverses_of_inputs(self) -> Iterator[tuple[str, Inverse]]:
         """The whole inverse of each factor A that this step needs, in the order of the layers.

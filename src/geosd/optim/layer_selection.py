@@ -19,7 +19,7 @@ SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 Select = Callable[[str, "nn.Linear"], bool]
 
 
-def is_in_block(name: str, module: nn.Linear) -> bool:
+def layer_is_in_block(name: str, module: nn.Linear) -> bool:
     """Whether a linear layer lies in a transformer block, or is called as one of the seven.
 
     A block is an element of a list of modules, so a number stands in the layer's name. In Qwen3,
@@ -30,7 +30,8 @@ def is_in_block(name: str, module: nn.Linear) -> bool:
     Source: the paper, "Kronecker factorization" (app:exp-kfac).
 
     Example:
-        >>> [is_in_block(name, None) for name in ("model.layers.0.mlp.gate_up_proj", "lm_head")]
+        >>> names = ("model.layers.0.mlp.gate_up_proj", "lm_head")
+        >>> [layer_is_in_block(name, None) for name in names]
         [True, False]
     """
     *path, leaf = name.split(".")
@@ -98,11 +99,11 @@ def block_coverage(
     return (counted / total if total else 1.0), tuple(left_out)
 
 
-def shared_input_factors(names: list[str]) -> dict[str, str]:
+def layers_of_shared_input(names: list[str]) -> dict[str, str]:
     """For each selected layer, the layer that keeps its input factor A: one with the same input.
 
     Example:
-        >>> shared_input_factors(["gate_proj", "up_proj", "down_proj"])
+        >>> layers_of_shared_input(["gate_proj", "up_proj", "down_proj"])
         {'gate_proj': 'gate_proj', 'up_proj': 'gate_proj', 'down_proj': 'down_proj'}
     """
     input_owners = {}

@@ -12,8 +12,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from geosd.optim.dtensors import SquaredNorm, copy_full_into, full_tensor, is_sharded, local_shard
-from geosd.optim.layer_selection import block_coverage, is_in_block, select_layers
+from geosd.optim.dtensors import (
+    DTensorSquaredNorm,
+    copy_full_into,
+    full_tensor,
+    is_dtensor,
+    local_shard,
+)
+from geosd.optim.layer_selection import block_coverage, layer_is_in_block, select_layers
 
 MOMENTUM = 0.95
 """Share that the averaged gradient keeps in a step, with Nesterov's look ahead; torch's default."""
@@ -44,7 +50,7 @@ class Muon:
     """
 
     def __init__(self, model: nn.Module, weight_decay: float = 0.0) -> None:
-        layers = select_layers(model, is_in_block, "Muon")
+        layers = select_layers(model, layer_is_in_block, "Muon")
         share, left_out = block_coverage(model, layers)
         if left_out:
             raise ValueError(
@@ -83,7 +89,7 @@ class Muon:
             optimiser.step()
             self._moved[name] = (local_shard(matrix) - decayed).norm().square()
 
-    def add_norms(self, moved: SquaredNorm, weights: SquaredNorm) -> None:
+    def add_norms(self, moved: DTensorSquaredNorm, weights: DTensorSquaredNorm) -> None:
         """Add the squared norms of the last step, without decay, and of the matrices."""
         for name, matrix in self.matrices.items():
             weights.add(matrix)
@@ -107,7 +113,7 @@ class Muon:
             if average is None:
                 continue
             whole = full_tensor(average)
-            if not is_sharded(average) or dist.get_rank() == 0:
+            if not is_dtensor(average) or dist.get_rank() == 0:
                 averages[name] = whole.cpu()
         return averages
 
@@ -139,7 +145,7 @@ def _check_shards(name: str, matrix: nn.Parameter) -> None:
     rows; Newton-Schulz magnifies that rounding in a direction with a small singular value. Where a
     rank holds none they are replicated, which no step in place can add to a shard.
     """
-    if not is_sharded(matrix):
+    if not is_dtensor(matrix):
         return
     ranks, rows = matrix.device_mesh.size(), matrix.shape[0]
     placed = ", ".join(map(str, matrix.placements))

@@ -64,11 +64,11 @@ def partition(dim: int, blocks: int) -> tuple[BlockRange, ...]:
     )
 
 
-def rank_slice(dim: int, rank: int, ranks: int) -> tuple[int, int]:
+def rank_partition(dim: int, rank: int, ranks: int) -> tuple[int, int]:
     """The indices [start, stop) of `dim` that a rank holds, cut as FSDP2 cuts the rows of a weight.
 
     Example:
-        >>> [rank_slice(10, rank, 4) for rank in range(4)]
+        >>> [rank_partition(10, rank, 4) for rank in range(4)]
         [(0, 3), (3, 6), (6, 9), (9, 10)]
     """
     size = -(-dim // ranks)
@@ -94,7 +94,7 @@ def splits_a_block(dim: int, blocks: int, ranks: int) -> bool:
         >>> splits_a_block(32, 4, 2), splits_a_block(34, 4, 2)
         (False, True)
     """
-    edges = {rank_slice(dim, rank, ranks)[0] for rank in range(ranks)} - {dim}
+    edges = {rank_partition(dim, rank, ranks)[0] for rank in range(ranks)} - {dim}
     ranges = partition(dim, blocks)
     starts = {start for each in ranges for start in range(each.start, each.stop, each.size)}
     return not edges <= starts

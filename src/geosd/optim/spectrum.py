@@ -17,7 +17,7 @@ ITERATIONS = 24
 NORMALISE_EVERY = 6
 
 
-def largest_eigenvalues(stack_Mbb: Tensor) -> Tensor:
+def _largest_eigenvalues(stack_Mbb: Tensor) -> Tensor:
     """The largest eigenvalue of each positive semidefinite block, [M].
 
     Power iteration from the column of the largest diagonal entry. The Rayleigh quotient approaches
@@ -45,7 +45,7 @@ def spectrum(factors: BlockFactors, decay: float) -> dict[str, float]:
     for owner_M, average_Mbb in factors.averages(decay):
         of_output_M = is_output.to(owner_M.device)[owner_M]
         trace_M = average_Mbb.diagonal(dim1=-2, dim2=-1).sum(-1)
-        largest_M = largest_eigenvalues(average_Mbb)
+        largest_M = _largest_eigenvalues(average_Mbb)
         size = average_Mbb.shape[-1]
         input_side.add(trace_M[~of_output_M], largest_M[~of_output_M], size)
         output_side.add(trace_M[of_output_M], largest_M[of_output_M], size)

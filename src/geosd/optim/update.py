@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from geosd.optim.dtensors import SquaredNorm, local_shard, read_norms
+from geosd.optim.dtensors import DTensorSquaredNorm, local_shard, read_dtensor_norms
 from geosd.optim.kfac import KFAC
 from geosd.optim.muon import Muon
 
@@ -149,7 +149,7 @@ class UpdateRule:
         With m and v its moments after t steps, and beta_1, beta_2 their decays, AdamW moves a
         weight by lr m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + eps).
         """
-        moved, weights = SquaredNorm(), SquaredNorm()
+        moved, weights = DTensorSquaredNorm(), DTensorSquaredNorm()
         if self._plain_squared is not None:
             moved.add_square(self._plain_squared * self._lr**2, self.plain[0])
         for parameter in self.plain:
@@ -167,7 +167,7 @@ class UpdateRule:
                 root = state["exp_avg_sq"].sqrt().add_(group["eps"] * math.sqrt(second))
                 size = group["lr"] * math.sqrt(second) / first
                 moved.add(torch.div(state["exp_avg"], root, out=root), size**2)
-        moved_squared, weights_squared = read_norms(moved, weights)
+        moved_squared, weights_squared = read_dtensor_norms(moved, weights)
         return math.sqrt(moved_squared / weights_squared) if weights_squared else 0.0
 
     @property

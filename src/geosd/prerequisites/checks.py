@@ -18,7 +18,7 @@ SHOWN = 5
 """Packages that a line names; it counts the others."""
 
 
-class Check(NamedTuple):
+class PrerequisiteCheck(NamedTuple):
     """The outcome of one check: what was looked at and found, and what to do where it is not `ok`.
 
     A study cannot do without what is `missing`; nobody could see what is `unknown`; a `note` is no
@@ -26,21 +26,21 @@ class Check(NamedTuple):
     """
 
     subject: str
-    state: Literal["ok", "missing", "unknown", "note"]
+    state: Literal["ok", "missing_by_checks", "unknown", "note"]
     found: str
     cure: str = ""
 
     @classmethod
-    def of(cls, subject: str, holds: object, found: str, cure: str) -> "Check":
+    def of(cls, subject: str, holds: object, found: str, cure: str) -> "PrerequisiteCheck":
         """A check that is `ok` where what it looks for holds, and else `missing`."""
         return cls(subject, "ok", found) if holds else cls(subject, "missing", found, cure)
 
 
-def report(checks: Sequence[Check]) -> str:
+def report_checks(checks: Sequence[PrerequisiteCheck]) -> str:
     """Each check in 80 columns, its state first, and the cure below what is not ok.
 
     Example:
-        >>> print(report([Check("disk", "ok", "9 TB free")]))
+        >>> print(report_checks([PrerequisiteCheck("disk", "ok", "9 TB free")]))
         ok       disk: 9 TB free
     """
     lines, wraps = [], {"break_long_words": False, "break_on_hyphens": False}
@@ -52,12 +52,12 @@ def report(checks: Sequence[Check]) -> str:
     return "\n".join(lines)
 
 
-def missing(checks: Sequence[Check]) -> list[str]:
+def missing_by_checks(checks: Sequence[PrerequisiteCheck]) -> list[str]:
     """The subjects of the checks that found something missing."""
     return [check.subject for check in checks if check.state == "missing"]
 
 
-def locked_versions(lock: Path) -> dict[str, str]:
+def locked_versions_to_check(lock: Path) -> dict[str, str]:
     r"""The pins of a lock: canonical name -> version, without hashes.
 
     A pin is a line `name==version`, in the form that pip and uv write: hashes follow on lines of
@@ -82,7 +82,7 @@ def locked_versions(lock: Path) -> dict[str, str]:
     return pins
 
 
-def installed_versions() -> dict[str, str]:
+def installed_versions_to_check() -> dict[str, str]:
     """The packages of this interpreter: canonical name -> version."""
     return {
         canonicalize_name(package.metadata["Name"]): package.version
@@ -96,7 +96,7 @@ def check_lock(
     installed: Mapping[str, str],
     needed: Collection[str],
     cure: str,
-) -> Check:
+) -> PrerequisiteCheck:
     """Compare the installed packages with a lock.
 
     A local label (`2.13.0+cpu`) is the same version: it says how the package was built. The needed
@@ -112,17 +112,17 @@ def check_lock(
     faults = [f"not installed: {_some(absent)}"] if absent else []
     faults += [f"another version: {_some(other)}"] if other else []
     found = "; ".join(faults) or f"{len(pins.keys() & installed.keys())} at the locked versions"
-    return Check.of(subject, not faults, found, cure)
+    return PrerequisiteCheck.of(subject, not faults, found, cure)
 
 
 def check_package(
     names: Collection[str], installed: Mapping[str, str], purpose: str, cure: str
-) -> Check:
+) -> PrerequisiteCheck:
     """Look for a package that a study needs for a purpose; one of the names is enough."""
     usual = next(iter(names))
     there = [f"{name} {installed[name]}" for name in names if name in installed]
     found = f"{there[0]}, for {purpose}" if there else f"not installed; {purpose} needs it"
-    return Check.of(usual, there, found, cure)
+    return PrerequisiteCheck.of(usual, there, found, cure)
 
 
 def _some(names: list[str]) -> str:
@@ -130,9 +130,9 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def check_raw_files(
+def check_raw_file_prerequisite(
     folder: Path, names: Collection[str], cached: Collection[str], hub_answers: bool
-) -> Check:
+) -> PrerequisiteCheck:
     """Look for the raw files of a data set: in their folder, in the hub's cache, or on the hub.
 
     They belong into `folder` (`data.raw`); rule `fetch` takes from the hub what its cache lacks.
@@ -140,7 +140,7 @@ def check_raw_files(
     absent = [name for name in names if not (folder / name).is_file()]
     fetched = [name for name in absent if name not in cached]
     if fetched and not hub_answers:
-        return Check(
+        return PrerequisiteCheck(
             "raw files",
             "missing",
             f"neither {folder} nor the hub's cache has {', '.join(fetched)}, and the hub does not"
@@ -153,10 +153,10 @@ def check_raw_files(
         "on the hub, which answers": len(fetched),
     }
     counts = ", ".join(f"{count} {where}" for where, count in origins.items() if count)
-    return Check("raw files", "ok", f"{counts} ({folder})")
+    return PrerequisiteCheck("raw files", "ok", f"{counts} ({folder})")
 
 
-def check_checkpoint(
+def check_checkpoint_prerequisite(
     model: str,
     repo: str,
     revision: str,
@@ -164,7 +164,7 @@ def check_checkpoint(
     hub_answers: bool,
     on_nodes: bool,
     file: str | None = None,
-) -> Check:
+) -> PrerequisiteCheck:
     """Look for a released checkpoint, whole, in the hub's cache, or else for the hub.
 
     `file` is the one of the repository that is the checkpoint; None where it is all of it. Whether
@@ -172,11 +172,13 @@ def check_checkpoint(
     """
     subject = f"checkpoint of {model}"
     if cached:
-        return Check(subject, "ok", f"{repo} is in the hub's cache")
+        return PrerequisiteCheck(subject, "ok", f"{repo} is in the hub's cache")
     if hub_answers and not on_nodes:
-        return Check(subject, "ok", f"{repo} is not in the hub's cache; the hub answers")
+        return PrerequisiteCheck(
+            subject, "ok", f"{repo} is not in the hub's cache; the hub answers"
+        )
     words = [repo, file] if file else [repo]
-    return Check(
+    return PrerequisiteCheck(
         subject,
         "missing",
         f"{repo} is not in the hub's cache" + (", which a compute node reads" * on_nodes),
@@ -185,7 +187,7 @@ def check_checkpoint(
     )
 
 
-def check_cache(cache: Path, token: bool, on_nodes: bool) -> Check:
+def check_hub_cache(cache: Path, token: bool, on_nodes: bool) -> PrerequisiteCheck:
     """Say where the hub's cache lies, and whether there is a token.
 
     The home folder is often too small for checkpoints, and not every cluster shares it.
@@ -194,11 +196,11 @@ def check_cache(cache: Path, token: bool, on_nodes: bool) -> Check:
     found = f"{cache}; {words}"
     if on_nodes and cache.is_relative_to(Path.home()):
         cure = "export HF_HOME=/a/shared/folder, unless all nodes see your home and it has the room"
-        return Check("hub's cache", "unknown", f"{found}; it lies in your home", cure)
-    return Check("hub's cache", "ok", found)
+        return PrerequisiteCheck("hub's cache", "unknown", f"{found}; it lies in your home", cure)
+    return PrerequisiteCheck("hub's cache", "ok", found)
 
 
-def check_disk(folder: Path, free: int, planned: float, written: int) -> Check:
+def check_disk(folder: Path, free: int, planned: float, written: int) -> PrerequisiteCheck:
     """Compare the free bytes in the folder of results with those still to be written of a study.
 
     A quota counts only where the file system reports it as free space.
@@ -206,7 +208,9 @@ def check_disk(folder: Path, free: int, planned: float, written: int) -> Check:
     needed = max(0.0, planned - written)
     found = f"{free / TB:.2f} TB free at {folder}; {needed / TB:.2f} TB still to be written"
     cure = "make room, or link results/ and scratch/ to a larger disk that all nodes see"
-    return Check.of("disk", free >= needed, f"{found}. A quota: `quota -s`, `lfs quota -h .`", cure)
+    return PrerequisiteCheck.of(
+        "disk", free >= needed, f"{found}. A quota: `quota -s`, `lfs quota -h .`", cure
+    )
 
 
 def hub_answers(endpoint: str, offline: bool, timeout_s: float = TIMEOUT_S) -> bool:
@@ -223,7 +227,7 @@ def hub_answers(endpoint: str, offline: bool, timeout_s: float = TIMEOUT_S) -> b
         return False
 
 
-def check_local_gpus(requested: int, visible: int, on_login_node: bool) -> Check:
+def check_local_gpus(requested: int, visible: int, on_login_node: bool) -> PrerequisiteCheck:
     """Compare the GPUs that jobs may use here with those of the study's largest job.
 
     The hint leads to the page of this machine: a laptop, one GPU, a server of several, or the login
@@ -238,20 +242,20 @@ def check_local_gpus(requested: int, visible: int, on_login_node: bool) -> Check
         cure = "studies for one GPU: docs/gpu.md; on a cluster: docs/cluster.md"
     else:
         cure = "studies and placements for a server: docs/gpu.md; on a cluster: docs/cluster.md"
-    return Check.of("GPUs", visible >= requested, found, cure)
+    return PrerequisiteCheck.of("GPUs", visible >= requested, found, cure)
 
 
-def check_gpu_memory(parts: Mapping[str, float], smallest: int | None) -> Check:
+def check_gpu_memory(parts: Mapping[str, float], smallest: int | None) -> PrerequisiteCheck:
     """Compare the memory of this machine's smallest GPU with what the plan says that jobs need.
 
     `parts` are bytes by job; `smallest` is None where nvidia-smi does not say.
     """
     if smallest is None:
         cure = "`geosd plan --study NAME --gpu-gb N` says whether the jobs fit N GB"
-        return Check("memory of the GPUs", "unknown", "nvidia-smi does not say", cure)
+        return PrerequisiteCheck("memory of the GPUs", "unknown", "nvidia-smi does not say", cure)
     large = [f"{part} ({need / GB:.0f} GB)" for part, need in parts.items() if need > smallest]
     found = f"{smallest / GB:.0f} GB"
     if large:
         found += f" are too few for {', '.join(large)}"
     cure = "studies and placements for smaller GPUs: docs/gpu.md"
-    return Check.of("memory of the GPUs", not large, found, cure)
+    return PrerequisiteCheck.of("memory of the GPUs", not large, found, cure)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from geosd.prerequisites.checks import Check
+from geosd.prerequisites.checks import PrerequisiteCheck
 
 BRACES = re.compile(r"[{}]")
 """DVC's bars of progress take a path for a format string, and it ends with an AttributeError."""
@@ -14,7 +14,7 @@ OF_PATH = ":"
 CURE = "move or rename the folder: letters, digits, '-', '_', '.' and blanks are right"
 
 
-def check_folder(folder: Path) -> Check:
+def check_folder(folder: Path) -> PrerequisiteCheck:
     """Whether DVC, Snakemake and make can work in a folder, by its path; DVC is optional."""
     path, name = str(folder), ascii(str(folder))
     faults = []
@@ -23,11 +23,13 @@ def check_folder(folder: Path) -> Check:
     if NO_WILDCARD.search(path):
         faults.append("Snakemake, which takes the braces for a wildcard")
     if faults:
-        return Check("folder", "missing", f"{name} is no path for {' and '.join(faults)}", CURE)
+        return PrerequisiteCheck(
+            "folder", "missing", f"{name} is no path for {' and '.join(faults)}", CURE
+        )
     if BRACES.search(path):
         words = "DVC, which takes the braces for its own format; `make run` needs no DVC"
-        return Check("folder", "note", f"{name} is no path for {words}", CURE)
-    return Check("folder", "ok", "its path has no character that a program cannot bear")
+        return PrerequisiteCheck("folder", "note", f"{name} is no path for {words}", CURE)
+    return PrerequisiteCheck("folder", "ok", "its path has no character that a program cannot bear")
 
 
 def refuse_folder(folder: Path) -> None:

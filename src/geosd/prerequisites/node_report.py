@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def visible_gpus(environment: Mapping[str, str]) -> int:
+def node_visible_gpus(environment: Mapping[str, str]) -> int:
     """How many GPUs of its node a process may use: those of CUDA_VISIBLE_DEVICES, else all."""
     listed = environment.get("CUDA_VISIBLE_DEVICES")
     if listed is not None:
@@ -28,7 +28,7 @@ def visible_gpus(environment: Mapping[str, str]) -> int:
     return len([line for line in done.stdout.splitlines() if line.startswith("GPU ")])
 
 
-def torch_gpus() -> list[str] | None:
+def _torch_gpus() -> list[str] | None:
     """Names of the GPUs of a node that torch can use; None where torch is not installed."""
     if importlib.util.find_spec("torch") is None:
         return None
@@ -42,13 +42,13 @@ def torch_gpus() -> list[str] | None:
 def main(file: Path) -> None:
     """Print the report of this node as JSON: host, time, the file's text, GPUs."""
     began = time.time()
-    gpus = visible_gpus(os.environ)
+    gpus = node_visible_gpus(os.environ)
     report = {
         "host": os.environ.get("SLURMD_NODENAME", socket.gethostname()),
         "time": began,
         "text": file.read_text(encoding="utf-8") if file.is_file() else None,
         "gpus": gpus,
-        "torch": torch_gpus() if gpus else [],
+        "torch": _torch_gpus() if gpus else [],
     }
     print(json.dumps(report), flush=True)
 

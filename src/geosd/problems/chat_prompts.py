@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from geosd.problems.limited_process import LimitedProcess, serve
+from geosd.problems.limited_process import LimitedProcess, serve_limited_process
 from geosd.problems.prompt_format import revealed_parts
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class ChatPrompts:
         turns.append({"role": "user", "content": last})
         variables = {**self.tokenizer.special_tokens_map, "enable_thinking": self.thinking}
         owner = self.tokenizer.name_or_path or "the tokenizer"
-        return render(self.tokenizer.get_chat_template(), turns, variables, owner, date)
+        return render_chat(self.tokenizer.get_chat_template(), turns, variables, owner, date)
 
     def _turn_ends(self, added: Mapping[str, int]) -> tuple[int, ...]:
         """The first of the added tokens that the template writes behind an answer."""
@@ -205,7 +205,7 @@ class _MachineError(Exception):
     """A template's use of clock or chance, and a hint."""
 
 
-def render(
+def render_chat(
     template: str,
     turns: Sequence[Mapping[str, str]],
     variables: Mapping[str, Any],
@@ -275,4 +275,4 @@ def _by_chance(*_: Any, **__: Any) -> NoReturn:
 
 
 if __name__ == "__main__":
-    serve(_render, MEGABYTES, "", [], {}, None)
+    serve_limited_process(_render, MEGABYTES, "", [], {}, None)

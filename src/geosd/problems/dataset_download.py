@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet
 import yaml
 
-from geosd.files import copy, sha256, write_text
+from geosd.files import copy_file, sha256, write_text
 
 
 class WrongFileError(ValueError):
@@ -23,14 +23,14 @@ class DownloadError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class CatalogueEntry:
+class DatasetCatalogueEntry:
     """One file of a data set, as its catalogue pins it on the hub.
 
     It goes to `name` in the folder of raw files, from `file` of the data set repository `repo` at
     the commit `revision`. `sha256` is None where it is not known; `same` are those of other files
     with the same rows. `columns` are the repository's names of id, problem and answer
     (None keeps the file as is), `integers` says that every answer is one, written 70 for `070`;
-    `rows` and `answers` (`answers_sha256`) are checked where they are given.
+    `rows` and `answers` (`downloaded_answers_sha256`) are checked where they are given.
     """
 
     name: str
@@ -45,7 +45,7 @@ class CatalogueEntry:
     answers: str | None = None
 
 
-def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
+def load_dataset_catalogue(source: str) -> tuple[DatasetCatalogueEntry, ...]:
     """The catalogue of a data set, its files in order; none where it has no catalogue."""
     name = f"{source.replace('-', '_')}.yaml"
     path = resources.files("geosd.problems.sources").joinpath(name)
@@ -53,12 +53,12 @@ def load_catalogue(source: str) -> tuple[CatalogueEntry, ...]:
         return ()
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     return tuple(
-        CatalogueEntry(**{"name": name, **fields, "same": tuple(fields.get("same", ()))})
+        DatasetCatalogueEntry(**{"name": name, **fields, "same": tuple(fields.get("same", ()))})
         for name, fields in entries.items()
     )
 
 
-def fetch_file(entry: CatalogueEntry, raw: Path) -> dict[str, str]:
+def fetch_dataset_file(entry: DatasetCatalogueEntry, raw: Path) -> dict[str, str]:
     """Download one file of a data set from the hub and check it, or check the one in place.
 
     Returns its `sha256`, and the `repo` and `revision` that it is from, or should be from.
@@ -72,7 +72,7 @@ def fetch_file(entry: CatalogueEntry, raw: Path) -> dict[str, str]:
         fetched = _download(entry)
         _check_sha256(entry, fetched)
         if entry.columns is None:
-            copy(fetched, path)
+            copy_file(fetched, path)
         else:
             write_text(path, _to_json_lines(entry, fetched))
     if entry.columns is None:
@@ -82,7 +82,7 @@ def fetch_file(entry: CatalogueEntry, raw: Path) -> dict[str, str]:
     return {"sha256": sha256(path), "repo": entry.repo, "revision": entry.revision}
 
 
-def cached_file(entry: CatalogueEntry) -> Path | None:
+def cached_dataset_file(entry: DatasetCatalogueEntry) -> Path | None:
     """The file of a data set in the hub's cache; None where it is not there."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -91,19 +91,19 @@ def cached_file(entry: CatalogueEntry) -> Path | None:
     return None
 
 
-def _from_hub(entry: CatalogueEntry, **options: bool) -> Path:
+def _from_hub(entry: DatasetCatalogueEntry, **options: bool) -> Path:
     import huggingface_hub
 
     pinned = {"repo_type": "dataset", "revision": entry.revision}
     return Path(huggingface_hub.hf_hub_download(entry.repo, entry.file, **pinned, **options))
 
 
-def _download(entry: CatalogueEntry) -> Path:
+def _download(entry: DatasetCatalogueEntry) -> Path:
     """The hub's file, out of the cache where it is there."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return cached_file(entry) or _from_hub(entry)
+        return cached_dataset_file(entry) or _from_hub(entry)
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise DownloadError(
             f"{entry.name}: {entry.file} of {entry.repo} at {entry.revision} is not in the cache"
@@ -112,7 +112,7 @@ def _download(entry: CatalogueEntry) -> Path:
         ) from error
 
 
-def _check_sha256(entry: CatalogueEntry, path: Path) -> None:
+def _check_sha256(entry: DatasetCatalogueEntry, path: Path) -> None:
     """Hold a file of the hub to its pinned hash, where there is one."""
     got = sha256(path)
     if entry.sha256 is not None and got not in (entry.sha256, *entry.same):
@@ -123,7 +123,7 @@ def _check_sha256(entry: CatalogueEntry, path: Path) -> None:
         )
 
 
-def _to_json_lines(entry: CatalogueEntry, path: Path) -> str:
+def _to_json_lines(entry: DatasetCatalogueEntry, path: Path) -> str:
     """The hub's rows as JSON lines with id, problem and answer."""
     assert entry.columns is not None
     if path.suffix == ".parquet":
@@ -146,7 +146,7 @@ def _to_json_lines(entry: CatalogueEntry, path: Path) -> str:
     return "".join(lines)
 
 
-def _integer(answer: str, entry: CatalogueEntry, number: int) -> str:
+def _integer(answer: str, entry: DatasetCatalogueEntry, number: int) -> str:
     r"""An integer in its shortest form; copies write 070, 70.0 or 336^\circ."""
     try:
         bare = float(answer.strip().strip("$").removesuffix(r"^\circ"))
@@ -160,12 +160,12 @@ def _integer(answer: str, entry: CatalogueEntry, number: int) -> str:
     return str(int(bare))
 
 
-def answers_sha256(answers: Iterable[str]) -> str:
+def downloaded_answers_sha256(answers: Iterable[str]) -> str:
     """SHA-256 of a downloaded benchmark's answers, sorted: copies differ in words and order."""
     return hashlib.sha256("\n".join(sorted(answers)).encode()).hexdigest()
 
 
-def _check_answers(entry: CatalogueEntry, path: Path) -> None:
+def _check_answers(entry: DatasetCatalogueEntry, path: Path) -> None:
     """Hold a benchmark to its number of problems and to their answers."""
     try:
         rows = [json.loads(line) for line in path.read_bytes().splitlines()]
@@ -175,7 +175,7 @@ def _check_answers(entry: CatalogueEntry, path: Path) -> None:
             f"{path}: no JSON lines with an answer each: {error!r}.\nHint: remove the file and"
             " fetch it again."
         ) from error
-    got = answers_sha256(answers)
+    got = downloaded_answers_sha256(answers)
     if (len(rows), got) != (entry.rows, entry.answers):
         raise WrongFileError(
             f"{entry.name} ({path}): expected {entry.rows} problems whose answers hash to"

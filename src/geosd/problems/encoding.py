@@ -10,7 +10,7 @@ from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.prompt_format import PromptFormat
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
-from geosd.problems.tokenizer_process import TextEncoder
+from geosd.problems.tokenizer_process import TokenizerProcess
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig, PreTrainedTokenizerBase
@@ -47,7 +47,7 @@ class Encoding:
         teacher_prompts: PromptFormat | None = None,
     ) -> None:
         self.tokenizer = tokenizer
-        self._encoder = TextEncoder(tokenizer)
+        self._encoder = TokenizerProcess(tokenizer)
         self.prompts = prompts
         self.teacher_prompts = teacher_prompts or prompts
         stops = [] if generation is None else end_tokens(generation)

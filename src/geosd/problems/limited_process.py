@@ -23,7 +23,8 @@ SAME_EVERYWHERE = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC0"}
 class LimitedProcess:
     """One process, started at its first request and again after each end.
 
-    Any thread may ask; one request is served after another. It runs `module`, which calls `serve`.
+    Any thread may ask; one request is served after another. It runs `module`, which calls
+    `serve_limited_process`.
     A request has `seconds` of processor time and `patience` seconds by the clock, which also run
     while a busy machine keeps it waiting.
     """
@@ -109,7 +110,7 @@ class LimitedProcess:
             end.cancel()
 
 
-def serve(work: Callable[..., Any], megabytes: int, *example: Any) -> None:
+def serve_limited_process(work: Callable[..., Any], megabytes: int, *example: Any) -> None:
     """Be a limited process: a JSON list a line in, the result of `work` a line out.
 
     The program's arguments, seconds of processor time and seconds by the clock, are limits on one

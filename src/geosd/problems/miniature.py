@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from geosd.problems.grading import Verdict
+from geosd.problems.grading import GradingVerdict
 from geosd.problems.prompt_format import revealed_parts
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _FINAL = re.compile(r"A\s*+:\s*+(-?\s*+[0-9]++)(?!\S)")
 _INTEGER = re.compile(r"\s*+(-?)\s*+(?=[0-9])0*+([0-9]*+)\s*+")
 
 
-def is_held_out(question: str) -> bool:
+def is_held_out_of_miniature(question: str) -> bool:
     """Whether a question of a miniature world is kept for problems: one in eight, by its SHA-256.
 
     Data sources draw held-out questions alone, pretraining documents all others. So a base model
@@ -71,7 +71,7 @@ class MiniaturePrompts:
 class MiniatureGrader:
     """Grader of the miniature's responses: their final integers are compared."""
 
-    def __call__(self, response: str, gold: str) -> Verdict:
+    def __call__(self, response: str, gold: str) -> GradingVerdict:
         """Judge a response of the miniature by its final answer alone; its steps are not checked.
 
         The final answer is the integer after the last `A:`. A right answer counts whatever led to
@@ -89,9 +89,11 @@ class MiniatureGrader:
         right = _shortest_form(gold)
         answers = _FINAL.findall(response)
         if not answers:
-            return Verdict(None, False, "no answer")
+            return GradingVerdict(None, False, "no answer")
         answer = _shortest_form(answers[-1])
-        return Verdict(answer, answer == right, "correct" if answer == right else "wrong answer")
+        return GradingVerdict(
+            answer, answer == right, "correct" if answer == right else "wrong answer"
+        )
 
     def close(self) -> None:
         """Close the miniature's grader, which has started nothing."""
@@ -110,13 +112,13 @@ def _shortest_form(text: str) -> str:
     return sign + digits if digits else "0"
 
 
-def build_tokenizer(vocabulary: Sequence[str]) -> PreTrainedTokenizerFast:
+def build_miniature_tokenizer(vocabulary: Sequence[str]) -> PreTrainedTokenizerFast:
     """The word-level tokenizer of the miniature, which is saved with every model of it.
 
     The first words of the vocabulary are `SPECIAL`. A word that is not in it becomes `<unk>`.
 
     Example:
-        >>> tokenizer = build_tokenizer([*SPECIAL, "7", "+", "8"])
+        >>> tokenizer = build_miniature_tokenizer([*SPECIAL, "7", "+", "8"])
         >>> tokenizer.decode(tokenizer("7 + 8").input_ids)
         '7 + 8'
     """

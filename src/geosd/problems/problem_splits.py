@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geosd.files import DamagedFileError, remake_hint
+from geosd.files import DamagedFileError, remake_file_hint
 from geosd.problems.records import Problem
 from geosd.seeds import seed_of
 
@@ -34,7 +34,7 @@ class ProblemSplits:
 
 
 @dataclass(frozen=True)
-class GeneratedProblem:
+class SplitProblem:
     """A generated problem before it has a place in a split: question, answer, solution."""
 
     question: str
@@ -43,7 +43,7 @@ class GeneratedProblem:
 
 
 def generate_splits(
-    draw_problem: Callable[[Any, random.Random], GeneratedProblem],
+    draw_problem: Callable[[Any, random.Random], SplitProblem],
     kinds: Sequence[Any],
     settings: Mapping[str, Any],
     purpose: str,
@@ -95,7 +95,7 @@ def generate_splits(
     return ProblemSplits(training, select, test, card)
 
 
-def read_worked_solutions(card: Path) -> dict[str, str]:
+def read_split_solutions(card: Path) -> dict[str, str]:
     """The worked solutions in the card of a data set's splits, by problem id."""
     # A tenth of a second that programs without a card save.
     from pydantic import TypeAdapter, ValidationError
@@ -104,4 +104,6 @@ def read_worked_solutions(card: Path) -> dict[str, str]:
         found = json.loads(card.read_text(encoding="utf-8")).get("worked_solutions", {})
         return TypeAdapter(dict[str, str]).validate_python(found, strict=True)
     except (ValueError, AttributeError, ValidationError) as error:
-        raise DamagedFileError(f"{card}: is no card of problems.\n{remake_hint(card)}") from error
+        raise DamagedFileError(
+            f"{card}: is no card of problems.\n{remake_file_hint(card)}"
+        ) from error

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from geosd.files import DamagedFileError, remake_hint
+from geosd.files import DamagedFileError, remake_file_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
 
 Reason = Literal[
@@ -32,7 +32,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class PooledSolutions:
+class PooledSolutionsRecord:
     """Record of one problem's verified solutions, the privileged contexts of the teacher.
 
     Of the rollouts `drawn`, `verified` were right, before repeats were dropped; the grader could
@@ -48,7 +48,7 @@ class PooledSolutions:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleRecord:
     """Record of one sampled response, kept whole so that it can be graded again.
 
     `sample` counts from 0; `text` is without special tokens, `tokens` with the end of sequence.
@@ -67,7 +67,7 @@ class Sample:
     reason: Reason | None = None
 
 
-def is_out_of_distribution(benchmark: str) -> bool:
+def is_ood_record(benchmark: str) -> bool:
     """Whether the benchmark of a record is out of distribution: neither ID nor a selection's."""
     return benchmark != ID and not benchmark.startswith("select_")
 
@@ -76,13 +76,13 @@ def read_problems(path: Path) -> list[Problem]:
     """Read a file of problems; DamagedFileError if there is none, or two are one."""
     problems = read_jsonl(path, Problem)
     if not problems:
-        raise DamagedFileError(f"{path}: holds no problem.\n{remake_hint(path)}")
+        raise DamagedFileError(f"{path}: holds no problem.\n{remake_file_hint(path)}")
     lines: dict[tuple[str, str], int] = {}
     for number, problem in enumerate(problems, start=1):
         first = lines.setdefault((problem.benchmark, problem.id), number)
         if first != number:
             raise DamagedLineError(
                 f"{path}:{number}: id {problem.id} of {problem.benchmark} stands in line {first}"
-                f" already; expected each once.\n{remake_hint(path)}"
+                f" already; expected each once.\n{remake_file_hint(path)}"
             )
     return problems

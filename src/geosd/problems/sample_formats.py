@@ -39,7 +39,7 @@ class _LmEval:
 _line = TypeAdapter(_LmEval)
 
 
-def responses(row: Any, path: Path, problems: Mapping[Any, Problem]) -> list[Row]:
+def sample_format_responses(row: Any, path: Path, problems: Mapping[Any, Problem]) -> list[Row]:
     """The responses of a line of lm-eval or of geosd; a row of another kind is one itself.
 
     `problems` by benchmark and id are those of samples of geosd, which hold no right answer.
@@ -78,7 +78,7 @@ def _gold(text: str) -> str:
     return (answer if mark else boxed or text).strip()
 
 
-def merged(rows: Iterable[Row]) -> list[Row]:
+def merged_sample_formats(rows: Iterable[Row]) -> list[Row]:
     """Rows with the verdicts of all filters of lm-eval, which writes a line for each of them."""
     found: dict[Any, Row] = {}
     for place, row in enumerate(rows):
@@ -92,7 +92,7 @@ def _problem(row: Row, place: int = 0) -> tuple[Any, Any]:
     return row.get("benchmark"), row.get("problem_id", place)
 
 
-def mark_disagreements(rows: Sequence[Row]) -> tuple[list[str], int]:
+def mark_sample_disagreements(rows: Sequence[Row]) -> tuple[list[str], int]:
     """Where verdicts in a file of samples, as lm-eval's, and ours differ; how many were compared.
 
     A verdict of lm-eval is about a problem, and is compared with the share of its

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from geosd.problems.limited_process import LimitedProcess, serve
-from geosd.rust_panics import says_failure
+from geosd.problems.limited_process import LimitedProcess, serve_limited_process
+from geosd.rust_panics import is_failure_or_rust_panic
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -30,7 +30,7 @@ class TokenizerError(ValueError):
     """A tokenizer that cannot encode a text, or not within its limits."""
 
 
-class TextEncoder:
+class TokenizerProcess:
     """Texts as token ids by a tokenizer, without special tokens of its own, and ids as text.
 
     TokenizerError where the tokenizer breaks down over a text.
@@ -51,7 +51,7 @@ class TextEncoder:
         except (TimeoutError, ChildProcessError):
             problem = f"took more than {SECONDS} s of processor time, or too much memory"
         except BaseException as error:
-            if not says_failure(error):
+            if not is_failure_or_rust_panic(error):
                 raise
             problem = f"{type(error).__name__}: {error}"
         raise self._broken(
@@ -63,7 +63,7 @@ class TextEncoder:
         try:
             return self.tokenizer.decode(list(ids), skip_special_tokens=True)
         except BaseException as error:
-            if not says_failure(error):
+            if not is_failure_or_rust_panic(error):
                 raise
             raise self._broken(f"decode {len(ids)} ids: {type(error).__name__}: {error}") from error
 
@@ -131,10 +131,10 @@ def _encode(name: str, definition: str | None, text: str) -> dict[str, Any]:
     try:
         return {"ids": _tokenizers[name].encode(text, add_special_tokens=False).ids}
     except BaseException as error:
-        if not says_failure(error):
+        if not is_failure_or_rust_panic(error):
             raise
         return {"error": f"{type(error).__name__}: {error}"[:300]}
 
 
 if __name__ == "__main__":
-    serve(_encode, MEGABYTES, "", None, "")
+    serve_limited_process(_encode, MEGABYTES, "", None, "")

@@ -15,7 +15,7 @@ SETTLED = 2.0
 """Seconds after which a clock surely shows another change of a file."""
 
 
-def loaded_files(folder: Path) -> list[Path]:
+def loaded_checkpoint_files(folder: Path) -> list[Path]:
     """The files of a checkpoint's folder that a program may load, sorted."""
     return sorted(p for p in folder.glob("[!.]*") if p.suffix in LOADED and p.is_file())
 
@@ -32,7 +32,7 @@ def hashes_of_checkpoint(folder: Path) -> dict[str, str]:
         kept = dict(json.loads(HASHES.read_text(encoding="utf-8")))
     before = dict(kept)
     hashes = {}
-    for file in loaded_files(folder):
+    for file in loaded_checkpoint_files(folder):
         name, stat = str(file.absolute()), file.stat()
         found = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
         known = kept.get(name)

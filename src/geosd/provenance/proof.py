@@ -7,8 +7,8 @@ a step; it is taken as it is, and its reader checks its records alone.
 from collections.abc import Iterable
 from pathlib import Path
 
-from geosd.files import LOADED, WEIGHTS, DamagedFileError, remake_hint, sha256
-from geosd.provenance.checkpoint_files import loaded_files
+from geosd.files import LOADED, WEIGHTS, DamagedFileError, remake_file_hint, sha256
+from geosd.provenance.checkpoint_files import loaded_checkpoint_files
 from geosd.provenance.manifest import MANIFEST, read_manifest
 
 MODEL_CARD = "README.md"
@@ -39,7 +39,7 @@ def prove_checkpoint(folder: Path) -> dict[Path, str]:
     Raises:
         UnprovenFileError: As `prove`; or a file that the manifest lists is missing.
     """
-    files = set(loaded_files(folder))
+    files = set(loaded_checkpoint_files(folder))
     if (folder / MANIFEST).exists():
         listed = {folder / name for name in read_manifest(folder)["outputs"] if "/" not in name}
         files |= {path for path in listed if path.suffix in LOADED}
@@ -75,20 +75,20 @@ def prove_run(folder: Path, weights: Path, **run: object) -> None:
         return
     expected = ", ".join(f"{key} {value}" for key, value in run.items())
     raise UnprovenFileError(
-        f"{folder / MANIFEST}: {problem}; expected {expected}.\n{remake_hint(folder)}"
+        f"{folder / MANIFEST}: {problem}; expected {expected}.\n{remake_file_hint(folder)}"
     )
 
 
-def proving_manifest(file: Path) -> tuple[Path, str] | None:
+def _proving_manifest(file: Path) -> tuple[Path, str] | None:
     """Folder and name of a file's manifest: its own, its folder's, or its run's; or None."""
     run = file.parent.parent if file.parent.name == SNAPSHOTS else file.parent
     candidates = [(file.parent, f"{file.stem}.{MANIFEST}"), (run, MANIFEST)]
     return next(((folder, name) for folder, name in candidates if (folder / name).exists()), None)
 
 
-def listed_hash(file: Path) -> str | None:
+def proven_hash(file: Path) -> str | None:
     """The SHA-256 of a file by the manifest of the step that made it, where a manifest lists it."""
-    manifest = proving_manifest(file)
+    manifest = _proving_manifest(file)
     if manifest is None:
         return None
     folder, name = manifest
@@ -96,11 +96,11 @@ def listed_hash(file: Path) -> str | None:
 
 
 def _proven(file: Path) -> str:
-    manifest = proving_manifest(file)
+    manifest = _proving_manifest(file)
     if manifest is None:
         return sha256(file)
     folder, name = manifest
-    recorded = listed_hash(file)
+    recorded = proven_hash(file)
     if recorded is None:
         problem = "does not list it"
     elif not file.exists():
@@ -110,7 +110,7 @@ def _proven(file: Path) -> str:
     else:
         return got
     # Of a folder's own manifest: its job may have written files for which no rule asks by name.
-    hint = remake_hint(folder if name == MANIFEST else file)
+    hint = remake_file_hint(folder if name == MANIFEST else file)
     raise UnprovenFileError(
         f"{file}: not the file that its step wrote: {folder / name} {problem}.\n{hint}"
     )

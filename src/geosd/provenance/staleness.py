@@ -14,9 +14,9 @@ from typing import Any
 
 from geosd.dotted_keys import dotted_items
 from geosd.files import sha256
-from geosd.provenance.code import digest
+from geosd.provenance.code import code_digest
 from geosd.provenance.manifest import MANIFEST, DamagedManifestError, read_manifest
-from geosd.provenance.proof import listed_hash
+from geosd.provenance.proof import proven_hash
 
 ABSENT = "(absent)"
 
@@ -31,7 +31,7 @@ class Current:
     """Where the result was before its settings changed; None: where it is now."""
 
 
-def stale(
+def stale_results(
     results: Mapping[Path, Current], may_be_gone: Callable[[str], bool] = lambda name: False
 ) -> dict[Path, list[str]]:
     """Which results are stale, and why: compared with files, settings and code of today.
@@ -51,7 +51,7 @@ def stale(
         if Path(name).exists():
             return sha256(name)
         with suppress(DamagedManifestError):
-            return listed_hash(Path(name)) if may_be_gone(name) else None
+            return proven_hash(Path(name)) if may_be_gone(name) else None
         return None
 
     reasons: dict[Path, list[str]] = {}
@@ -70,12 +70,12 @@ def stale(
             reasons[result] = [
                 *_files("output", outputs, hashed),
                 *_files("input", manifest["inputs"], hashed),
-                *changed_settings(manifest["settings"], current.settings),
+                *stale_settings(manifest["settings"], current.settings),
                 *_code(manifest, current.code),
             ]
         elif former is not None:
             reasons[result] = [f"not made yet; {current.former} follows from other settings"]
-            reasons[result] += changed_settings(former["settings"], current.settings)
+            reasons[result] += stale_settings(former["settings"], current.settings)
     # Until nothing is added: what was made from something stale is stale, however far away.
     added = True
     while added:
@@ -122,7 +122,7 @@ def _files(kind: str, recorded: Mapping[Any, str], hashed: Any) -> Iterator[str]
             yield f"{kind} {name} has changed"
 
 
-def changed_settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def stale_settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Each setting that is not the recorded one, in words."""
     before = dict(dotted_items(recorded))
     as_recorded = json.loads(json.dumps(now))
@@ -134,7 +134,7 @@ def changed_settings(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Ite
             yield f"parameter {key} was {old}, is {new}"
 
 
-def recorded_code(manifest: Mapping[str, Any]) -> dict[str, str | None] | None:
+def code_for_staleness(manifest: Mapping[str, Any]) -> dict[str, str | None] | None:
     """File -> hash of code that a result is taken as made by; None: not said by meaning."""
     if "digest" not in manifest["code"]:
         return None
@@ -144,13 +144,13 @@ def recorded_code(manifest: Mapping[str, Any]) -> dict[str, str | None] | None:
     return {name: hashed for name, hashed in files.items() if hashed != ABSENT}
 
 
-def accept(manifest: dict[str, Any], now: Mapping[str, str], date: str) -> bool:
+def accept_staleness(manifest: dict[str, Any], now: Mapping[str, str], date: str) -> bool:
     """Take a result as made by today's code, and say so in its manifest under `accepted`.
 
     The record has the date, the digest before and after, and of each file that differs both hashes.
     The result is whether its code differed, and the manifest says by meaning what it was.
     """
-    before = recorded_code(manifest)
+    before = code_for_staleness(manifest)
     if before in (None, now):
         return False
     changed = {}
@@ -158,13 +158,18 @@ def accept(manifest: dict[str, Any], now: Mapping[str, str], date: str) -> bool:
         old, new = before.get(name, ABSENT), now.get(name, ABSENT)
         if old != new:
             changed[name] = [old, new]
-    record = {"date": date, "before": digest(before), "after": digest(now), "files": changed}
+    record = {
+        "date": date,
+        "before": code_digest(before),
+        "after": code_digest(now),
+        "files": changed,
+    }
     manifest["accepted"] = [*manifest.get("accepted", ()), record]
     return True
 
 
 def _code(manifest: Mapping[str, Any], now: Mapping[str, str]) -> Iterator[str]:
-    recorded = recorded_code(manifest)
+    recorded = code_for_staleness(manifest)
     if recorded is None:
         yield "its manifest does not say what the code meant that made it"
         return

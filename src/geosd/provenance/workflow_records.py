@@ -20,7 +20,7 @@ PUBLISHED = Path("published")
 """Where git keeps what names the published studies."""
 
 
-def record_path(output: str) -> Path:
+def workflow_record_path(output: str) -> Path:
     """Where Snakemake keeps its record of an output: base64, cut to what a file's name may hold."""
     longest = os.pathconf(".", "PC_NAME_MAX") - 1
     name = base64.urlsafe_b64encode(output.encode()).decode()
@@ -28,9 +28,9 @@ def record_path(output: str) -> Path:
     return RECORDS.joinpath(*(f"@{part}" for part in parts[:-1]), parts[-1])
 
 
-def record_code(output: str, digest: str) -> None:
+def workflow_record_code(output: str, digest: str) -> None:
     """Let Snakemake's record of an output say which code made it, where there is a record."""
-    path = record_path(output)
+    path = workflow_record_path(output)
     if not path.is_file():
         return
     record = json.loads(path.read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def record_code(output: str, digest: str) -> None:
         write_text(path, json.dumps({**record, "params": params}))
 
 
-def collect_records(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
+def collect_workflow_records(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[str, Any]:
     """Collect Snakemake's record of each file that it made, its hash and time, to publish them.
 
     DVC keeps what is `tracked`. The few other files, pages of the report, are kept as text; of
@@ -55,7 +55,7 @@ def collect_records(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[st
         notes += folder.glob("removed/**/*.json")
     outputs: dict[str, Any] = {}
     for path in sorted(paths):
-        record = record_path(str(path))
+        record = workflow_record_path(str(path))
         if not record.exists():
             continue
         output = {
@@ -70,13 +70,13 @@ def collect_records(folders: Iterable[Path], tracked: Iterable[Path]) -> dict[st
     for path in notes:
         note = json.loads(path.read_text())
         name = note["weights"]
-        record = record_path(name)
+        record = workflow_record_path(name)
         if note["removed"] and record.exists() and not Path(name).exists():
             outputs[name] = {"sha256": None, "record": json.loads(record.read_text())}
     return outputs
 
 
-def install_records(
+def install_workflow_records(
     file: Path, outputs: Mapping[str, Any], folders: Iterable[str]
 ) -> tuple[int, list[str], int]:
     """Install records of a published file: each output that is as recorded gets record and time.
@@ -98,14 +98,14 @@ def install_records(
         path = Path(name)
         record = json.dumps(recorded["record"])
         if recorded["sha256"] is None:  # removed on purpose
-            _write(record_path(name), record)
+            _write(workflow_record_path(name), record)
             continue
         if "text" in recorded and not path.exists():
             _write(path, recorded["text"])
         if not path.exists():
             count["absent"] += 1
         elif sha256(path) == recorded["sha256"]:
-            _write(record_path(name), record)
+            _write(workflow_record_path(name), record)
             # Files too large for a checksum in the records are compared by time.
             os.utime(path, ns=(recorded["time_ns"], recorded["time_ns"]))
             count["same"] += 1
@@ -115,7 +115,7 @@ def install_records(
     for name, recorded in outputs.items():
         # The whole job: a record of one of its files would speak for all.
         if recorded["record"]["shellcmd"] in made_otherwise:
-            record_path(name).unlink(missing_ok=True)
+            workflow_record_path(name).unlink(missing_ok=True)
             if Path(name).exists():
                 os.utime(name, (LONG_AGO, LONG_AGO))
     return count["same"], others, count["absent"]
@@ -127,6 +127,6 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def records_file(study: str) -> Path:
+def workflow_records_file(study: str) -> Path:
     """The file in git, not in DVC's cache, with Snakemake's records of a published study."""
     return PUBLISHED / f"{study}.json.gz"

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from geosd.claims.finding import ALL_MODELS
-from geosd.reporting.figures import PAGE_IN, SHADE, legend_below, themed
+from geosd.reporting.figures import PAGE_IN, SHADE, figure_legend_below, themed
 
 COLOURS = {"agrees": "#00694e", "opposite": "#a33c00", "too small to tell": "#777777"}
 LARGE_MARGIN = 50
@@ -63,7 +63,7 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
     for axes, unit in zip(panels[:, 0], units, strict=True):
         _panel(axes, rows[rows["unit"] == unit])
         axes.set_xlabel(AXIS[unit])
-    legend_below(figure, _handles(rows))
+    figure_legend_below(figure, _handles(rows))
     return figure
 
 

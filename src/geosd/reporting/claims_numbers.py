@@ -1,6 +1,6 @@
 """The numbers of a row of the ledger as printed: effect, interval, the paper's number, runs.
 
-A row is a record of `geosd.reporting.claims_page.ledger_frame`, or of the file claims.csv.
+A row is a record of `geosd.reporting.claims_page.claims_page_frame`, or of the file claims.csv.
 """
 
 import math
@@ -25,12 +25,12 @@ _COMPARED = re.compile(r" (?:>|<|within \+-) ?[-+.\de]+(?:, (?P<shared>.*))?$")
 _AXES = {"ood_avg": "OOD", "id": "ID"}
 
 
-def number(cell: Any) -> float:
+def claims_number(cell: Any) -> float:
     """A cell of a ledger as a number, NaN where it is empty."""
     return math.nan if cell == "" else float(cell)
 
 
-def quantity_words(row: Mapping[str, Any]) -> str:
+def numbers_of_quantity(row: Mapping[str, Any]) -> str:
     """What the effect of a row of a ledger is a value of, as `OOD pass@k: geosd - fwdkl`."""
     comparison = str(row["comparison"])
     end = _COMPARED.search(comparison)
@@ -47,7 +47,7 @@ def quantity_words(row: Mapping[str, Any]) -> str:
     return f"{shared}: {compared}"
 
 
-def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
+def numbers_of_interval(row: Mapping[str, Any]) -> tuple[str, str]:
     """Effect and interval of a row of a ledger as printed.
 
     They have the decimals of their unit, and more where these would not show on which side of a
@@ -55,17 +55,17 @@ def interval_words(row: Mapping[str, Any]) -> tuple[str, str]:
     an interval stands its confidence where that is another than 95 %: one effect has one interval
     of a confidence.
     """
-    effect, low, high = (number(row[name]) for name in ("effect", "low", "high"))
+    effect, low, high = (claims_number(row[name]) for name in ("effect", "low", "high"))
     if math.isnan(effect):
         return MISSING, MISSING
     decimals = DECIMALS.get(str(row["unit"]), OTHER_DECIMALS)
     if math.isnan(low):
         return _signed(effect, decimals), MISSING
-    bounds = [number(row[name]) for name in ("claimed_from", "claimed_to", "paper_effect")]
+    bounds = [claims_number(row[name]) for name in ("claimed_from", "claimed_to", "paper_effect")]
     while decimals < MOST_DECIMALS and not _shows_sides((low, high), bounds, decimals):
         decimals += 1
     interval = f"[{_signed(low, decimals)}, {_signed(high, decimals)}]"
-    confidence = number(row.get("confidence", ""))
+    confidence = claims_number(row.get("confidence", ""))
     if not math.isnan(confidence) and not math.isclose(confidence, USUAL):
         interval += f" at {100 * confidence:.4g} %"
     return _signed(effect, decimals), interval
@@ -86,9 +86,9 @@ def _shows_sides(ends: Sequence[float], bounds: Sequence[float], decimals: int) 
     return True
 
 
-def effect_words(row: Mapping[str, Any]) -> str:
+def numbers_of_effect(row: Mapping[str, Any]) -> str:
     """An effect with its unit and interval."""
-    effect, interval = interval_words(row)
+    effect, interval = numbers_of_interval(row)
     words = [effect]
     if row["unit"]:
         words.append(row["unit"])
@@ -97,16 +97,16 @@ def effect_words(row: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
-def paper_words(row: Mapping[str, Any]) -> str:
+def numbers_of_paper(row: Mapping[str, Any]) -> str:
     """The paper's number of a row of a ledger as printed."""
-    paper = number(row["paper_effect"])
+    paper = claims_number(row["paper_effect"])
     if math.isnan(paper):
         return MISSING
     decimals = 1 if row["unit"] == "points" else 2
     return f"{paper:+.{decimals}f}"
 
 
-def runs_words(row: Mapping[str, Any]) -> str:
+def numbers_of_runs(row: Mapping[str, Any]) -> str:
     """How many runs an effect is of, on each side where they differ, and of how many units."""
     of_a, of_b, units = row["n_a"], row["n_b"], row["units"]
     runs = f"{of_a}" if of_b in (0, of_a) else f"{of_a}, {of_b}"

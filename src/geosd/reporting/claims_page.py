@@ -13,12 +13,12 @@ from geosd.claims.finding import ALL_MODELS, NOT_JUDGED, WORDS, Finding
 from geosd.claims.metrics import unit_of_metric
 from geosd.files import write_text
 from geosd.reporting.claims_numbers import (
-    interval_words,
-    paper_words,
-    quantity_words,
-    runs_words,
+    numbers_of_interval,
+    numbers_of_paper,
+    numbers_of_quantity,
+    numbers_of_runs,
 )
-from geosd.reporting.claims_sentences import counts_in_words
+from geosd.reporting.claims_sentences import claims_counts_sentence
 from geosd.reporting.sentences import SENTENCES
 from geosd.reporting.tables import MISSING, markdown_table
 from geosd.scores.tidy import COLUMNS
@@ -29,7 +29,7 @@ NO_WORDS = "This study is not meant to judge the paper's claims"
 """Why a ledger has estimates alone; `verdicts` of the study in params.yaml says so."""
 
 
-def write_ledger(
+def write_claims_page(
     findings: Sequence[Finding],
     study: str | None,
     folder: Path | str,
@@ -41,12 +41,12 @@ def write_ledger(
         findings = [replace(finding, study=study) for finding in findings]
     text = Path(folder) / f"{name}.md"
     table = Path(folder) / f"{name}.csv"
-    write_text(text, ledger_markdown(findings, study, kind))
-    write_text(table, ledger_frame(findings).to_csv(index=False))
+    write_text(text, claims_page_markdown(findings, study, kind))
+    write_text(table, claims_page_frame(findings).to_csv(index=False))
     return [text, table]
 
 
-def ledger_frame(findings: Sequence[Finding]) -> pd.DataFrame:
+def claims_page_frame(findings: Sequence[Finding]) -> pd.DataFrame:
     """The file claims.csv as a DataFrame: every finding of the ledger a row, at full precision."""
     return pd.DataFrame([_ledger_row(finding) for finding in findings])
 
@@ -66,7 +66,9 @@ def _ledger_row(finding: Finding) -> dict[str, Any]:
     return row
 
 
-def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | None = None) -> str:
+def claims_page_markdown(
+    findings: Sequence[Finding], study: str | None, kind: str | None = None
+) -> str:
     """The ledger of claims as Markdown: primary claims, counts, the other claims, their words.
 
     `study` is None for the ledger over several; `kind` is what the study is designed for.
@@ -74,11 +76,11 @@ def ledger_markdown(findings: Sequence[Finding], study: str | None, kind: str | 
     judged = all(finding.judged or finding.claim.computed for finding in findings)
     exercised = [finding for finding in findings if finding.exercised]
     rest = [finding for finding in findings if not finding.exercised]
-    ledger = ledger_frame(findings)
+    ledger = claims_page_frame(findings)
     parts = [
         *_head(judged, study),
         *_primary_claims(ledger),
-        *([_wrapped(counts_in_words(ledger))] if judged else []),
+        *([_wrapped(claims_counts_sentence(ledger))] if judged else []),
         *_other_claims(ledger, judged, study),
         *_claims_by_construction(ledger, exercised, study),
         *_costs(exercised),
@@ -104,7 +106,7 @@ def _primary_claims(ledger: pd.DataFrame) -> list[str]:
     primary = ledger[ledger["part"] == "primary"]
     if primary.empty:
         return []
-    return ["## The primary claims", _wrapped(SENTENCES["primary"]), claims_by_model(primary)]
+    return ["## The primary claims", _wrapped(SENTENCES["primary"]), claims_page_by_model(primary)]
 
 
 def _other_claims(ledger: pd.DataFrame, judged: bool, study: str | None) -> list[str]:
@@ -144,7 +146,7 @@ def _costs(exercised: Sequence[Finding]) -> list[str]:
     return ["## Costs, computed", markdown_table(lines, left=2)]
 
 
-def claims_by_model(rows: pd.DataFrame) -> str:
+def claims_page_by_model(rows: pd.DataFrame) -> str:
     """Rows of a ledger as a table: a row a claim, a column a model, its word first.
 
     The word is that of the row over all models, or the one that all models have.
@@ -170,15 +172,15 @@ def _claim_line(
     first = next(iter(cells.values()))
     one_word = len({row["word"] for row in cells.values()}) == 1
     word = first["word"] if one_word or first["model"] == ALL_MODELS else "by model"
-    quantity = quantity_words(first)
+    quantity = numbers_of_quantity(first)
     effects = [_effect_cell(cells.get(model), marked, quantity) for model in models]
     return [
         word,
         first["statement"],
         quantity or MISSING,
         *effects,
-        paper_words(first),
-        runs_words(first),
+        numbers_of_paper(first),
+        numbers_of_runs(first),
     ]
 
 
@@ -189,8 +191,8 @@ def _effect_cell(row: Mapping[str, Any] | None, marked: bool, quantity: str) -> 
     """
     if row is None or row["word"] == "not exercised":
         return MISSING
-    words = [part for part in interval_words(row) if part != MISSING]
-    own_quantity = quantity_words(row)
+    words = [part for part in numbers_of_interval(row) if part != MISSING]
+    own_quantity = numbers_of_quantity(row)
     if own_quantity != quantity:
         words.append(f"({own_quantity})")
     cell = " ".join(words)
@@ -203,10 +205,10 @@ def _tables(ledger: pd.DataFrame, part: str, study: str | None) -> list[str]:
     if rows.empty:
         return []
     if study is not None:
-        return [claims_by_model(rows)]
+        return [claims_page_by_model(rows)]
     tables = []
     for name, of_study in rows.groupby("study", sort=False):
-        tables += [f"### Study {name}", claims_by_model(of_study)]
+        tables += [f"### Study {name}", claims_page_by_model(of_study)]
     return tables
 
 

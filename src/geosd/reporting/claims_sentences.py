@@ -6,11 +6,16 @@ from typing import Any
 import pandas as pd
 
 from geosd.claims.finding import ALL_MODELS, NOT_JUDGED, WORDS
-from geosd.reporting.claims_numbers import effect_words, number, paper_words, quantity_words
+from geosd.reporting.claims_numbers import (
+    claims_number,
+    numbers_of_effect,
+    numbers_of_paper,
+    numbers_of_quantity,
+)
 from geosd.reporting.tables import MISSING
 
 
-def counts_in_words(ledger: pd.DataFrame) -> str:
+def claims_counts_sentence(ledger: pd.DataFrame) -> str:
     """How many claims have each word, primary ones and those by construction left out."""
     others = ledger[ledger["part"] == "other"]
     costs = ledger[ledger["part"] == "computed"]
@@ -41,7 +46,7 @@ def _count_of(word: str, count: int) -> str:
     return f"{count} is {word}" if count == 1 else f"{count} are {word}"
 
 
-def finding_in_words(ledger: pd.DataFrame) -> str:
+def finding_sentence(ledger: pd.DataFrame) -> str:
     """What a study found, in one sentence with effect, interval, runs and the paper's number.
 
     A main study has GeoSD's change in and out of distribution, another how its claims stand and the
@@ -58,14 +63,14 @@ def finding_in_words(ledger: pd.DataFrame) -> str:
         (in_distribution, *_), (out_of_distribution, *_) = gains
         changes = f"{_change(in_distribution, 'in')}, and {_change(out_of_distribution, 'out of')}"
         words = f"Against the base model GeoSD {changes}"
-        papers = [paper_words(in_distribution), paper_words(out_of_distribution)]
+        papers = [numbers_of_paper(in_distribution), numbers_of_paper(out_of_distribution)]
         return f"{words} ({_basis(in_distribution, papers)})."
     first = rows.iloc[0].to_dict()
-    words = f"{first['statement']}, {effect_words(first)}"
+    words = f"{first['statement']}, {numbers_of_effect(first)}"
     if NOT_JUDGED not in set(rows["word"]):
         counts = f"Of this study's claims {_counted(rows)}"
         words = f"{counts}; the first, {first['word']}: {words}"
-    return f"{words} ({quantity_words(first)}; {_basis(first, [paper_words(first)])})."
+    return f"{words} ({numbers_of_quantity(first)}; {_basis(first, [numbers_of_paper(first)])})."
 
 
 def _rows_of_sentence(ledger: pd.DataFrame) -> pd.DataFrame:
@@ -81,11 +86,11 @@ def _rows_of_sentence(ledger: pd.DataFrame) -> pd.DataFrame:
 def _change(row: Mapping[str, Any], where: str) -> str:
     """GeoSD's change `where` ("in" or "out of") distribution, with the verb of its interval."""
     verb = "may gain or lose"
-    if number(row["high"]) < 0:
+    if claims_number(row["high"]) < 0:
         verb = "loses"
-    elif number(row["low"]) > 0:
+    elif claims_number(row["low"]) > 0:
         verb = "gains"
-    return f"{verb} {where} distribution, {effect_words(row)}"
+    return f"{verb} {where} distribution, {numbers_of_effect(row)}"
 
 
 def _basis(row: Mapping[str, Any], papers: list[str]) -> str:

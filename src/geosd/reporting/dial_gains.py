@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting.method_style import short_rate
-from geosd.reporting.run_accuracies import BENCHMARKS, sweep_gains
+from geosd.reporting.method_style import method_style_rate
+from geosd.reporting.run_accuracies import BENCHMARKS, sweep_run_gains
 from geosd.scores.rate_selection import best_common_rate
 
 CANDIDATE = ["setting", "variant", "learning_rate"]
@@ -20,7 +20,7 @@ Rates = Mapping[str, Mapping[str, Any]]
 """Of each run of a study its variant and learning rate."""
 
 
-def gains_at_common_rate(
+def dial_gains_at_common_rate(
     scores: ByStudy,
     rates_of_runs: ByStudy,
     conflict: ByStudy,
@@ -36,17 +36,19 @@ def gains_at_common_rate(
     """
     rates = set(common_rate.values())
     if len(rates) > 1:
-        given = ", ".join(f"{study} {short_rate(rate)}" for study, rate in common_rate.items())
+        given = ", ".join(
+            f"{study} {method_style_rate(rate)}" for study, rate in common_rate.items()
+        )
         raise ValueError(
             f"The studies of the dial have no learning rate in common: {given}.\nHint: give them"
             " one `training.learning_rate` in params.yaml."
         )
     (rate,) = rates
     gains = dial_gains(scores, rates_of_runs, conflict, purpose)
-    return f"learning rate {short_rate(rate)}", gains[gains["learning_rate"] == rate]
+    return f"learning rate {method_style_rate(rate)}", gains[gains["learning_rate"] == rate]
 
 
-def gains_at_best_rates(
+def dial_gains_at_best_rates(
     scores: ByStudy, rates_of_runs: ByStudy, conflict: ByStudy, purpose: ByStudy
 ) -> tuple[str, pd.DataFrame]:
     """The gains at each method's best rate on the validation problems of the setting, and words.
@@ -69,7 +71,7 @@ def dial_gains(
 ) -> pd.DataFrame:
     """The gain of every run over pi_0 of the same draw, a row a run.
 
-    Columns are those of `sweep_gains` and `setting`; where every method was validated at each
+    Columns are those of `sweep_run_gains` and `setting`; where every method was validated at each
     setting and rate, also `best`, as `_validated` has it.
     """
     runs, validated = [], []
@@ -82,7 +84,7 @@ def dial_gains(
         (model,) = own["model"].unique()
         # Each run is looked up in all rows; few are of these.
         accuracies = own[(own["metric"] == "avg@k") & own["benchmark"].isin(BENCHMARKS)]
-        runs.append(sweep_gains(accuracies, model, points).assign(setting=setting))
+        runs.append(sweep_run_gains(accuracies, model, points).assign(setting=setting))
     gains = pd.concat(runs).drop_duplicates([*CANDIDATE, "seed"]).reset_index(drop=True)
     if not validated:
         return gains

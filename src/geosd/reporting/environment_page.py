@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from geosd.provenance.history import lost_in_words
+from geosd.provenance.history import lost_history_in_words
 from geosd.provenance.machine_names import platform_without_kernel
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.sentences import SENTENCES
@@ -21,7 +21,7 @@ COMMIT = re.compile(r"\b[0-9a-f]{10}\b")
 NO_ACCELERATOR = "none"
 
 
-class StepManifest(NamedTuple):
+class EnvironmentStep(NamedTuple):
     """A run of step "base", "train" or "evaluate", and its manifest, for the environment page."""
 
     step: str
@@ -29,7 +29,7 @@ class StepManifest(NamedTuple):
 
 
 def environment_markdown(
-    runs: Sequence[StepManifest], installed: Mapping[str, str], study: str
+    runs: Sequence[EnvironmentStep], installed: Mapping[str, str], study: str
 ) -> str:
     """The environment page as Markdown: runs, machines, and every package installed."""
     parts = [f"# Environment of study {study}"]
@@ -55,11 +55,11 @@ def environment_markdown(
 
 def _on_lost_commits(steps: str) -> list[str]:
     """A paragraph on the commits of the table of steps that the history lacks, if it lacks any."""
-    words = lost_in_words(dict.fromkeys(COMMIT.findall(steps)))
+    words = lost_history_in_words(dict.fromkeys(COMMIT.findall(steps)))
     return [_filled(words)] if words else []
 
 
-def commits_of_runs(page: str) -> list[str]:
+def environment_commits(page: str) -> list[str]:
     """The commits of the sources behind the runs, as an environment page names them, each once."""
     before, _, _ = page.partition(f"\n{MACHINES}\n")
     steps = "\n".join(line for line in before.splitlines() if line.startswith("|"))
@@ -70,14 +70,14 @@ def _filled(text: str) -> str:
     return fill(text, 96)
 
 
-def installed_packages(page: str) -> dict[str, str]:
+def environment_packages(page: str) -> dict[str, str]:
     """Every package installed, with its version, as an environment page lists them."""
     _, _, listed = page.partition(f"\n{INSTALLED}\n")
     rows = [line.split("|")[1:-1] for line in listed.splitlines() if line.startswith("| ")]
     return {name.strip(): version.strip() for name, version in rows[1:]}
 
 
-def run_summary(runs: Sequence[StepManifest]) -> RunSummary | None:
+def environment_summary(runs: Sequence[EnvironmentStep]) -> RunSummary | None:
     """When, by which code and on which machine a study was run; None where no run enters."""
     if not runs:
         return None
@@ -109,7 +109,7 @@ class _StepTotals:
     device_memory: str
 
 
-def _step_totals(runs: Sequence[StepManifest]) -> list[_StepTotals]:
+def _step_totals(runs: Sequence[EnvironmentStep]) -> list[_StepTotals]:
     """Of each step, in the order of the runs."""
     totals = []
     for step in dict.fromkeys(run.step for run in runs):
@@ -123,7 +123,7 @@ def _step_totals(runs: Sequence[StepManifest]) -> list[_StepTotals]:
             commits=", ".join(commits),
             last=max(manifest.get("date", "") for manifest in manifests),
             runs=len(manifests),
-            time=duration_in_words(math.fsum(manifest["wall_s"] for manifest in manifests)),
+            time=_duration_in_words(math.fsum(manifest["wall_s"] for manifest in manifests)),
             host_memory=_gib(max(on_host)),
             device_memory=_gib(max(on_device)) if on_device else MISSING,
         )
@@ -131,7 +131,7 @@ def _step_totals(runs: Sequence[StepManifest]) -> list[_StepTotals]:
     return totals
 
 
-def _steps(runs: Sequence[StepManifest]) -> str:
+def _steps(runs: Sequence[EnvironmentStep]) -> str:
     lines = [["step", "commit", "last", "runs", "time", "host memory", "device memory"]]
     for step in _step_totals(runs):
         lines.append(
@@ -180,19 +180,19 @@ def _machine(device: Mapping[str, Any]) -> _Machine:
     )
 
 
-def _machine_counts(runs: Sequence[StepManifest]) -> list[tuple[_Machine, int]]:
+def _machine_counts(runs: Sequence[EnvironmentStep]) -> list[tuple[_Machine, int]]:
     """The machines with their runs, that of most runs first."""
     return Counter(_machine(run.manifest["device"]) for run in runs).most_common()
 
 
-def _machines(runs: Sequence[StepManifest]) -> str:
+def _machines(runs: Sequence[EnvironmentStep]) -> str:
     lines = [["platform", "accelerators", "CPUs", "threads", "runs"]]
     for machine, count in _machine_counts(runs):
         lines.append([*machine, str(count)])
     return markdown_table(lines, left=2)
 
 
-def _packages(runs: Sequence[StepManifest]) -> str:
+def _packages(runs: Sequence[EnvironmentStep]) -> str:
     versions: dict[str, Counter[str]] = {}
     for run in runs:
         for name, version in run.manifest["packages"].items():
@@ -204,10 +204,10 @@ def _packages(runs: Sequence[StepManifest]) -> str:
     return markdown_table(lines, left=2)
 
 
-def duration_in_words(seconds: float) -> str:
+def _duration_in_words(seconds: float) -> str:
     """A duration on the environment page, in the unit that people would use.
 
-    >>> duration_in_words(74.7), duration_in_words(372), duration_in_words(9000)
+    >>> _duration_in_words(74.7), _duration_in_words(372), _duration_in_words(9000)
     ('75 s', '6.2 min', '2.5 h')
     """
     if seconds < 120:

@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.method_style import METHODS
-from geosd.reporting.run_accuracies import drift_of_runs, sweep_gains
-from geosd.scores.factorial_effects import curvature_ratio
+from geosd.reporting.run_accuracies import drift_of_runs, sweep_run_gains
+from geosd.scores.factorial_effects import factorial_curvature_ratio
 
 DIVERGENCE, RATIO, OPTIMISER = FACTORS = ("divergence", "ratio", "optimiser")
 """Columns of a run: the divergence, the curvature ratio of the proximal term, the optimiser."""
@@ -24,7 +24,7 @@ Parts = Mapping[str, Mapping[str, Any]]
 """Candidate -> `divergence`, `drift_penalty`, `rule` and `steps` of its training."""
 
 
-def stops_of_runs(
+def factorial_run_stops(
     scores: pd.DataFrame, drift: pd.DataFrame, model: str, parts: Parts
 ) -> pd.DataFrame:
     """A row for each step at which a run was judged: `FACTORS`, `seed`, `draw`, `steps`, values.
@@ -37,18 +37,18 @@ def stops_of_runs(
             "run": name,
             "variant": name,
             DIVERGENCE: of["divergence"],
-            RATIO: curvature_ratio(of["divergence"], of["drift_penalty"]),
+            RATIO: factorial_curvature_ratio(of["divergence"], of["drift_penalty"]),
             OPTIMISER: of["rule"],
             "steps": of["steps"],
         }
         for name, of in parts.items()
     ]
-    stops = sweep_gains(scores, model, points)
+    stops = sweep_run_gains(scores, model, points)
     stops = stops.merge(drift_of_runs(drift, model, parts), on=["run", "seed"])
-    return in_order(stops, FACTORS)
+    return factorial_runs_in_order(stops, FACTORS)
 
 
-def in_order(stops: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
+def factorial_runs_in_order(stops: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
     """Judged steps by factors, seed and steps: divergences and optimisers in the order of names."""
     named = {DIVERGENCE: DIVERGENCES, OPTIMISER: OPTIMISERS}
     order = {factor: list(names) for factor, names in named.items() if factor in factors}

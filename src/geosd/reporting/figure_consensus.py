@@ -10,17 +10,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from geosd.reporting import figures
-from geosd.reporting.figures import method_handles
+from geosd.reporting.figures import figure_handles
 from geosd.reporting.method_style import (
     ABLATION,
     BACKGROUND,
     OTHER,
-    coloured,
-    method,
-    ordered,
-    text_colour,
+    coloured_methods,
+    method_style,
+    method_text_colour,
+    ordered_methods,
 )
-from geosd.scores.statistics import FEWEST_FOR_INTERVAL, independent_values, student_interval
+from geosd.scores.statistics import FEWEST_FOR_INTERVAL, independent_statistics, student_interval
 
 STRENGTHS = (0.0, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 """Edges of the bins of C(x), each closed below; the last holds 1, and one edge is tau."""
@@ -58,10 +58,10 @@ def consensus_figure_points(majority: pd.DataFrame) -> pd.DataFrame:
 @figures.themed
 def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_consensus`: three panels a model; ablations, as in the paper, are left out."""
-    shown = [v for v in ordered(methods) if method(v).kind not in (ABLATION, OTHER)]
+    shown = [v for v in ordered_methods(methods) if method_style(v).kind not in (ABLATION, OTHER)]
     runs = consensus[consensus["variant"].isin(shown)]
     covered = runs[runs["quantity"] == "pass@k"]
-    present = ordered(covered.loc[covered["model"].isin(models), "variant"])
+    present = ordered_methods(covered.loc[covered["model"].isin(models), "variant"])
     figure = Figure(figsize=(figures.PAGE_IN, 0.45 + 1.45 * len(models)), layout="constrained")
     shared = {"sharex": "col", "sharey": "col", "width_ratios": (1.1, 0.8, 1.1)}
     grid = figure.subplots(len(models), 3, squeeze=False, **shared)
@@ -75,17 +75,17 @@ def plot(consensus: pd.DataFrame, models: Sequence[str], methods: Sequence[str])
         for axes in (coverage, wrong, right):
             axes.tick_params(labelbottom=True)
     for axes, letter in zip(grid[0], "ABC", strict=True):
-        figures.panel_title(axes, letter)
+        figures.figure_panel_title(axes, letter)
     grid[0, 1].set_xlim(left=0)  # of all models, now that all whiskers are drawn
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
-    figures.legend_below(figure, method_handles(present), handlelength=2.2)
+    figures.figure_legend_below(figure, figure_handles(present), handlelength=2.2)
     return figure
 
 
 def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    values = independent_values(runs, "value", "problems")
-    figures.method_lines(axes, values, "x", "value", variants, PERCENT)
+    values = independent_statistics(runs, "value", "problems")
+    figures.figure_lines(axes, values, "x", "value", variants, PERCENT)
     # All k make the line and the band; markers at every k would hide it.
     for line in axes.lines:
         powers = [at for at, k in enumerate(line.get_xdata()) if math.log2(k).is_integer()]
@@ -100,15 +100,15 @@ def _pass_at_k(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
 
 def _false_consensus(axes: Axes, runs: pd.DataFrame, variants: Sequence[str]) -> None:
     colours = dict.fromkeys(variants, BACKGROUND)
-    for variant in coloured(variants):
-        colours[variant] = method(variant).colour
-    values = independent_values(runs, "value", "problems").groupby("variant")["value"]
+    for variant in coloured_methods(variants):
+        colours[variant] = method_style(variant).colour
+    values = independent_statistics(runs, "value", "problems").groupby("variant")["value"]
     for row, variant in enumerate(variants):
         if variant in values.groups:
             _bar(axes, row, values.get_group(variant), colours[variant])
-    axes.set_yticks(range(len(variants)), [method(v).label for v in variants])
+    axes.set_yticks(range(len(variants)), [method_style(v).label for v in variants])
     for tick, variant in zip(axes.get_yticklabels(), variants, strict=True):
-        tick.set_color(text_colour(colours[variant]))
+        tick.set_color(method_text_colour(colours[variant]))
         tick.set_fontweight("bold" if variant == "geosd" else "normal")
     axes.tick_params(axis="y", length=0, labelsize=figures.SMALLEST_PT)
     axes.set_ylim(len(variants) - 0.4, -0.6)
@@ -134,8 +134,8 @@ def _bar(axes: Axes, row: int, shares: pd.Series, colour: str) -> None:
 def _reliability(axes: Axes, majority: pd.DataFrame, variants: Sequence[str]) -> None:
     axes.plot([0, 1], [0, 100], color="0.55", lw=0.7, zorder=0)
     points = consensus_figure_points(majority)
-    values = independent_values(points, "accuracy", "problems")
-    figures.method_lines(axes, values, "strength", "accuracy", variants, PERCENT)
+    values = independent_statistics(points, "accuracy", "problems")
+    figures.figure_lines(axes, values, "strength", "accuracy", variants, PERCENT)
     reference = points[points["variant"] == variants[0]]
     for strength, problems in reference.groupby("strength")["problems"].first().items():
         count = {"ha": "center", "va": "bottom", "color": "0.35", "fontsize": figures.SMALLEST_PT}

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from geosd.mismatch_region import SURE, UNLIKELY
 from geosd.reporting.figures import figure_of, themed
-from geosd.scores.state_table import mismatch_share, states_of_model
+from geosd.scores.state_table import state_mismatch_share, state_table_of_model
 
 BINS = 40
 """Cells along each axis; 40 puts the borders of the mismatch region on edges of cells."""
@@ -30,16 +30,16 @@ def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     lines = math.ceil(len(models) / columns)
     figure = figure_of(models, (2.2 if len(models) == 1 else 1.95) * lines)
     grid = figure.subplots(lines, columns, squeeze=False)
-    of_model = {model: states_of_model(states, model) for model in models}
+    of_model = {model: state_table_of_model(states, model) for model in models}
     # From a single state of the largest table to the fullest cell: the whole scale is in use.
-    shares = np.concatenate([cell_shares(rows) for rows in of_model.values()])
+    shares = np.concatenate([_cell_shares(rows) for rows in of_model.values()])
     norm = LogNorm(shares.min(), shares.max())
     for axes in grid.flat[len(models) :]:
         axes.remove()
     for number, (axes, (model, rows)) in enumerate(zip(grid.flat, of_model.items(), strict=False)):
         mesh = _panel(axes, rows, norm)
         first = number % columns == 0
-        share = f"{100 * mismatch_share(rows):.2g} % in the frame (n = {len(rows):,})"
+        share = f"{100 * state_mismatch_share(rows):.2g} % in the frame (n = {len(rows):,})"
         axes.set_title(model, pad=13)
         title = axes.annotate(share, (0, 1.03), xycoords="axes fraction", color=MARK, size=6.5)
         title.set_in_layout(False)
@@ -54,7 +54,7 @@ def plot(states: pd.DataFrame, models: Sequence[str]) -> Figure:
     return figure
 
 
-def cell_shares(states: pd.DataFrame) -> np.ndarray:
+def _cell_shares(states: pd.DataFrame) -> np.ndarray:
     """Shares of a model's states in the cells that hold any."""
     masses = (states["q_star"].clip(0, 1), states["p_star"].clip(0, 1))
     counts, _, _ = np.histogram2d(*masses, bins=BINS, range=[[0, 1], [0, 1]])

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 
 from geosd.reporting import figures
 from geosd.reporting.dial_gains import ByStudy
-from geosd.reporting.method_style import method, ordered
-from geosd.reporting.movement_runs import runs_of_sweep
+from geosd.reporting.method_style import method_style, ordered_methods
+from geosd.reporting.movement_runs import movement_runs
 from geosd.scores.equal_movement import DRIFT
 from geosd.scores.movement_paths import LEVELS, STEPS, paths_of_runs
 from geosd.scores.score_table import ID, OOD_AVERAGE
@@ -54,9 +54,10 @@ def plot(
     for axes, study in zip(panels[0], studies, strict=True):
         axes.set_title(f"conflict {conflict[study]:g}")
     handles = {
-        method(name).label: Line2D([], [], **_line(name)) for name in ordered(means["variant"])
+        method_style(name).label: Line2D([], [], **_line(name))
+        for name in ordered_methods(means["variant"])
     }
-    figures.legend_below(figure, handles, ncols=4)
+    figures.figure_legend_below(figure, handles, ncols=4)
     return figure
 
 
@@ -65,7 +66,7 @@ def _mean_paths(
 ) -> pd.DataFrame:
     """The mean over draws of each method's points over the steps of its run."""
     (model,) = models
-    runs = runs_of_sweep(scores, drift, model, points)
+    runs = movement_runs(scores, drift, model, points)
     over_steps = [paths for paths in paths_of_runs(runs) if paths.along == STEPS]
     if not over_steps:
         raise ValueError(
@@ -86,7 +87,7 @@ def _ends(values: pd.Series) -> tuple[float, float]:
 
 def _line(variant: str) -> dict[str, Any]:
     """Keywords of `Axes.plot` for a method's path; GeoSD's is the broadest, as it is compared."""
-    look = method(variant)
+    look = method_style(variant)
     width = 1.6 if variant == "geosd" else 1.0
     return {
         "color": look.colour,

@@ -15,9 +15,9 @@ from geosd.reporting.factorial_runs import (
     OPTIMISERS,
     RATIO,
     Parts,
-    stops_of_runs,
+    factorial_run_stops,
 )
-from geosd.reporting.method_style import method
+from geosd.reporting.method_style import method_style
 from geosd.scores.equal_movement import DRIFT, EQUAL_DRIFT, EQUAL_ID_GAIN
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -36,7 +36,7 @@ PANELS = {
 @figures.themed
 def plot(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], parts: Parts) -> Figure:
     """Plot `figure_factorial`: a row for each optimiser, a line for each cell of the factorial."""
-    stops = stops_of_runs(scores, drift, models[0], parts)
+    stops = factorial_run_stops(scores, drift, models[0], parts)
     keys = [DIVERGENCE, RATIO, OPTIMISER, "steps"]
     means = stops.groupby(keys, sort=False)[[ID, OOD_AVERAGE, DRIFT]].mean().reset_index()
     rules = [name for name in OPTIMISERS if name in set(means[OPTIMISER])]
@@ -59,11 +59,11 @@ def plot(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], parts
         DIVERGENCES[name]: Line2D([], [], color=look.colour, marker=look.marker, ms=3.4, lw=1.3)
         for name in DIVERGENCES
         if name in set(means[DIVERGENCE])
-        for look in [method(LOOKS[name])]
+        for look in [method_style(LOOKS[name])]
     }
     for ratio, dash in dashes.items():
         handles[f"ratio {ratio:g}"] = Line2D([], [], color="0.3", lw=1.3, ls=dash)
-    figures.legend_below(figure, handles, handlelength=2.2)
+    figures.figure_legend_below(figure, handles, handlelength=2.2)
     return figure
 
 
@@ -75,7 +75,7 @@ def _ends(gains: pd.Series) -> tuple[float, float]:
 def _paths(axes: Axes, means: pd.DataFrame, x: str, dashes: dict[float, object]) -> None:
     """Draw the mean path of each cell, from π₀ through its stops."""
     for (divergence, ratio), path in means.groupby([DIVERGENCE, RATIO], sort=False):
-        look = method(LOOKS[divergence])
+        look = method_style(LOOKS[divergence])
         stops = path.sort_values("steps")
         line = {"color": look.colour, "lw": 1.1, "ls": dashes[ratio]}
         axes.plot([0, *stops[x]], [0, *stops[OOD_AVERAGE]], zorder=2, **line)

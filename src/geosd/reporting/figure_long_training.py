@@ -9,12 +9,12 @@ from matplotlib.lines import Line2D
 from geosd.reporting import figures
 from geosd.reporting.factorial_runs import DIVERGENCE, DIVERGENCES
 from geosd.reporting.figure_factorial import LOOKS
-from geosd.reporting.long_runs import REFRESH, LongRuns, judged_steps, refresh_words
-from geosd.reporting.method_style import method
+from geosd.reporting.long_runs import REFRESH, LongRuns, long_run_refresh_words, long_run_steps
+from geosd.reporting.method_style import method_style
 from geosd.scores.equal_movement import DRIFT
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import independent_values
+from geosd.scores.statistics import independent_statistics
 
 ROWS = {DRIFT: "Distance from π₀ (rad)", ID: "ID gain (points)", OOD_AVERAGE: "OOD gain (points)"}
 
@@ -24,7 +24,7 @@ def plot(
     scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], long_runs: LongRuns
 ) -> Figure:
     """Plot `figure_long_training`: a row for drift and each gain, a line for each divergence."""
-    stops = judged_steps(scores, drift, models[0], long_runs)
+    stops = long_run_steps(scores, drift, models[0], long_runs)
     steps = int(stops["steps"].max())
     refreshes = sorted(stops[REFRESH].unique())
     names = [name for name in DIVERGENCES if name in set(stops[DIVERGENCE])]
@@ -39,15 +39,15 @@ def plot(
             _lines(axes, stops[stops[REFRESH] == refresh], value, names)
         row[0].set_ylabel(label)
     for axes, refresh in zip(grid[0], refreshes, strict=True):
-        axes.set_title(f"anchor refreshed: {refresh_words(refresh, steps)}")
+        axes.set_title(f"anchor refreshed: {long_run_refresh_words(refresh, steps)}")
     for axes in grid[-1]:
         axes.set_xlabel("step")
     handles = {
         DIVERGENCES[name]: Line2D([], [], color=look.colour, marker=look.marker, ms=3.4, lw=1.3)
         for name in names
-        for look in [method(LOOKS[name])]
+        for look in [method_style(LOOKS[name])]
     }
-    figures.legend_below(figure, handles, handlelength=2.2)
+    figures.figure_legend_below(figure, handles, handlelength=2.2)
     return figure
 
 
@@ -56,7 +56,7 @@ def _lines(axes, stops: pd.DataFrame, value: str, names: Sequence[str]) -> None:
     for name in names:
         runs = stops[stops[DIVERGENCE] == name][["seed", "draw", "steps", value]]
         start = runs[["seed", "draw"]].drop_duplicates().assign(steps=0, **{value: 0.0})
-        values = independent_values(pd.concat([start, runs]), value)
-        look = method(LOOKS[name])
+        values = independent_statistics(pd.concat([start, runs]), value)
+        look = method_style(LOOKS[name])
         line = {"color": look.colour, "marker": look.marker, "ms": 2.8, "mew": 0, "lw": 1.1}
-        figures.mean_line(axes, values, "steps", value, **line)
+        figures.figure_mean_line(axes, values, "steps", value, **line)

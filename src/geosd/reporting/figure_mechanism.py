@@ -10,9 +10,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import DASHED, DIVERGENCES, MARKER, labels_with_rates, method
-from geosd.scores.state_table import bin_states_by_overlap, states_of_model
-from geosd.scores.statistics import independent_values
+from geosd.reporting.method_style import (
+    DASHED,
+    DIVERGENCES,
+    MARKER,
+    method_labels_with_rates,
+    method_style,
+)
+from geosd.scores.state_table import bin_states_by_overlap, state_table_of_model
+from geosd.scores.statistics import independent_statistics
 
 TRAINED_BY = {"fwdkl": "fwdkl", "revkl": "revkl", "hellinger": "geosd"}
 """The method that is trained by each divergence drawn: it has the method's colour and marker."""
@@ -39,24 +45,24 @@ def plot(
     drifts = {}
     for model in models:
         counts, norms = panels[f"counts {model}"], panels[f"norms {model}"]
-        of_model = states_of_model(states, model)
+        of_model = state_table_of_model(states, model)
         handles = _norms(norms, bin_states_by_overlap(of_model, BINS))
         _counts(counts, of_model, norms.get_xlim())
-        figures.panel_title(counts, "A", model)
+        figures.figure_panel_title(counts, "A", model)
         drift = panels[f"drift {model}"]
-        figures.panel_title(drift, "B", model)
-        drifts[model] = independent_values(runs[runs["model"] == model], "value")
+        figures.figure_panel_title(drift, "B", model)
+        drifts[model] = independent_statistics(runs[runs["model"] == model], "value")
         _drift(drift, drifts[model], methods)
-    figures.legend_below(figure, handles, handlelength=2.2)
+    figures.figure_legend_below(figure, handles, handlelength=2.2)
     for model, values in drifts.items():
-        labels = labels_with_rates(learning_rates[model])
-        figures.label_line_ends(panels[f"drift {model}"], values, "step", "value", labels)
+        labels = method_labels_with_rates(learning_rates[model])
+        figures.label_figure_lines(panels[f"drift {model}"], values, "step", "value", labels)
     return figure
 
 
 def _drift(axes: Axes, values: pd.DataFrame, methods: Sequence[str]) -> None:
     """Each method's distance from the base model over training."""
-    figures.method_lines(axes, values, "step", "value", methods)
+    figures.figure_lines(axes, values, "step", "value", methods)
     for line in axes.lines:
         line.set_marker("")
     axes.set(xlabel="updates", ylabel="Fisher-Rao distance from π₀ (rad)", xlim=(0, None))
@@ -84,7 +90,7 @@ def _norms(axes: Axes, binned: pd.DataFrame) -> dict[str, Line2D]:
     shown = range(numbers.min(), BINS)
     overlap = in_bin["mean_overlap"].first().reindex(shown)
     for name, trained in TRAINED_BY.items():
-        look = method(trained)
+        look = method_style(trained)
         quartiles = in_bin[f"gradient_{name}"].quantile([0.25, 0.5, 0.75]).unstack()
         low, middle, high = quartiles.reindex(shown).to_numpy().T
         axes.fill_between(overlap, low, high, color=look.colour, alpha=0.16, lw=0)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import DIVERGENCES, method, text_colour
+from geosd.reporting.method_style import DIVERGENCES, method_style, method_text_colour
 
 Array = NDArray[np.float64]
 Weight = Callable[[Array, Array], Array]
@@ -49,13 +49,13 @@ WEIGHTS: Mapping[str, Weight] = MappingProxyType(
 """Weights w [..., V] in grad L = -sum_i w_i grad log p_i, of p and q [..., V]."""
 
 
-def state_pull(weight: Weight, p: Array, q: Array) -> Array:
+def figure_overview_pull(weight: Weight, p: Array, q: Array) -> Array:
     """Norm ||w - p sum_j w_j|| of the gradient at the logits; it ignores multiples of p in w."""
     w = weight(p, q)
     return np.linalg.norm(w - p * w.sum(-1, keepdims=True), axis=-1)
 
 
-def two_token_states(certainty: float, points: int = 400) -> tuple[Array, Array]:
+def figure_overview_states(certainty: float, points: int = 400) -> tuple[Array, Array]:
     """N students p [N, 2], by even angles from no mass on the teacher's token up to q [2]."""
     angle = np.linspace(1e-4, np.arcsin(np.sqrt(certainty)), points)
     mass = np.sin(angle) ** 2
@@ -67,13 +67,13 @@ def plot() -> Figure:
     """Plot `figure_overview`: weight and pull of each divergence, and the circle of roots."""
     figure = Figure(figsize=(figures.PAGE_IN, 2.0), layout="constrained")
     weights, norms, circle = figure.subplots(1, 3, width_ratios=(1.3, 0.9, 1.1))
-    p, q = two_token_states(CERTAINTY)
+    p, q = figure_overview_states(CERTAINTY)
     overlap = np.sqrt(p * q).sum(-1)
     ends = []
     for name, weight in WEIGHTS.items():
-        line = {"color": method(name).colour, "lw": 1.7 if name == "geosd" else 1.1}
+        line = {"color": method_style(name).colour, "lw": 1.7 if name == "geosd" else 1.1}
         weights.plot(overlap, weight(p, q)[..., 0], **line)
-        norms.plot(overlap, state_pull(weight, p, q), **line)
+        norms.plot(overlap, figure_overview_pull(weight, p, q), **line)
         ends.append((name, 1.0, weight(p, q)[-1, 0]))
     for axes, letter, label in (
         (weights, "A1", "weight of the teacher’s token"),
@@ -81,12 +81,12 @@ def plot() -> Figure:
     ):
         axes.set(xlim=(0, 1), xlabel="overlap Σ √(pq)", ylabel=label)
         axes.set_ylim(bottom=0)
-        figures.panel_title(axes, letter)
+        figures.figure_panel_title(axes, letter)
     _circle(circle)
-    figures.panel_title(circle, "B")
+    figures.figure_panel_title(circle, "B")
     names = {name: DIVERGENCES["hellinger" if name == "geosd" else name] for name in WEIGHTS}
     table = pd.DataFrame(ends, columns=["variant", "overlap", "weight"])
-    figures.label_line_ends(weights, table, "overlap", "weight", names)
+    figures.label_figure_lines(weights, table, "overlap", "weight", names)
     return figure
 
 
@@ -108,7 +108,7 @@ def _circle(axes: Axes) -> None:
 
     at = {name: np.radians(angle) for name, angle in ANGLES.items()}
     ends = {name: np.array([np.cos(angle), np.sin(angle)]) for name, angle in at.items()}
-    colour = method("geosd").colour
+    colour = method_style("geosd").colour
     for name in ends:
         axes.plot(*zip((0, 0), ends[name], strict=True), color="0.8", lw=0.6, zorder=0.5)
     chord = np.stack([ends["p"], ends["q"]], 1)
@@ -136,7 +136,7 @@ def _circle(axes: Axes) -> None:
         xytext=(-9, 0),
         ha="right",
         va="center",
-        color=text_colour(colour),
+        color=method_text_colour(colour),
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         **formula,
     )

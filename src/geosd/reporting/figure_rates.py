@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from geosd.reporting.figures import SHADE, figure_of, legend_below, themed
-from geosd.reporting.id_ood_plane import frame_of, path, plane
-from geosd.reporting.method_style import method, methods_by_kind
-from geosd.reporting.run_accuracies import SweepPoints, sweep_gains
+from geosd.reporting.figures import SHADE, figure_legend_below, figure_of, themed
+from geosd.reporting.id_ood_plane import draw_plane, plane_frame, plane_path
+from geosd.reporting.method_style import method_style, method_styles_by_kind
+from geosd.reporting.run_accuracies import SweepPoints, sweep_run_gains
 from geosd.scores.collapse import COLLAPSE
 from geosd.scores.rate_selection import is_at_configured_rate
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import independent_values
+from geosd.scores.statistics import independent_statistics
 
 SMALLEST, LARGEST = 2.0, 5.0
 """Sizes of the markers of the smallest and the largest rate, in points."""
@@ -37,8 +37,8 @@ def plot(
 ) -> Figure:
     """Plot `figure_rates`: each model's paths over the learning rates, a row a kind of method."""
     means = _mean_gains(scores, models, points)
-    low, high = frame_of(means)
-    rows = methods_by_kind(means["variant"])
+    low, high = plane_frame(means)
+    rows = method_styles_by_kind(means["variant"])
     looks = {}
     for variants in rows.values():
         for name, dashes in zip(variants, cycle(DASHES), strict=False):
@@ -50,7 +50,7 @@ def plot(
         configured = is_at_configured_rate(of_model, learning_rates[model])
         of_model = of_model.assign(configured=configured)
         for axes, variants in zip(column, rows.values(), strict=True):
-            plane(axes, low, high)
+            draw_plane(axes, low, high)
             axes.axvspan(low[0], -COLLAPSE, color=SHADE, lw=0, zorder=0)
             axes.axhspan(low[1], -COLLAPSE, color=SHADE, lw=0, zorder=0)
             _paths(axes, of_model, {name: looks[name] for name in variants})
@@ -62,20 +62,22 @@ def plot(
     if min(*low) < -COLLAPSE:
         handles["collapse"] = Patch(color=SHADE)
     across = 7 if len(models) > 1 else 3
-    legend_below(figure, handles, ncols=across, handlelength=2)
+    figure_legend_below(figure, handles, ncols=across, handlelength=2)
     return figure
 
 
 def _mean_gains(scores: pd.DataFrame, models: Sequence[str], points: SweepPoints) -> pd.DataFrame:
     """The mean ID and OOD gain of each run: `model`, `run`, `variant`, `learning_rate`, gains."""
-    of_runs = [sweep_gains(scores, model, points[model]).assign(model=model) for model in models]
-    gains = independent_values(pd.concat(of_runs), ID, OOD_AVERAGE)
+    of_runs = [
+        sweep_run_gains(scores, model, points[model]).assign(model=model) for model in models
+    ]
+    gains = independent_statistics(pd.concat(of_runs), ID, OOD_AVERAGE)
     by_run = gains.groupby(["model", "run", "variant", "learning_rate"], sort=False)
     return by_run[[ID, OOD_AVERAGE]].mean().reset_index()
 
 
 def _look(variant: str, dashes: Any) -> dict[str, Any]:
-    look = method(variant)
+    look = method_style(variant)
     return {"color": look.colour, "marker": look.marker, "ls": dashes}
 
 
@@ -83,7 +85,7 @@ def _handles(looks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The handles of the legend by their labels: of methods with their looks, and of rates."""
     handles: dict[str, Any] = {}
     for name, look in looks.items():
-        handles[method(name).label] = Line2D([], [], ms=LARGEST - 1, mew=0, **look)
+        handles[method_style(name).label] = Line2D([], [], ms=LARGEST - 1, mew=0, **look)
     dot = {"color": "0.6", "marker": "o", "ls": ""}
     handles["smallest"] = Line2D([], [], ms=SMALLEST, mew=0, **dot)
     handles["largest rate"] = Line2D([], [], ms=LARGEST, mew=0, **dot)
@@ -102,7 +104,7 @@ def _paths(axes: Axes, means: pd.DataFrame, looks: Mapping[str, Mapping[str, Any
             continue
         look = looks[name]
         colour = look["color"]
-        path(axes, of_method, lw=1.0, zorder=PATH, color=colour, ls=look["ls"])
+        plane_path(axes, of_method, lw=1.0, zorder=PATH, color=colour, ls=look["ls"])
         sizes = np.interp(np.log(of_method["learning_rate"]), ends, (SMALLEST, LARGEST))
         points = of_method[[ID, OOD_AVERAGE, "configured"]].itertuples(index=False)
         for (x, y, configured), size in zip(points, sizes, strict=True):

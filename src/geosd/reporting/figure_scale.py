@@ -7,38 +7,38 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from geosd.models.architectures import TINY_MODELS, architecture, dimensions
+from geosd.models.architectures import TINY_MODELS, architecture, tiny_architecture
 from geosd.problems.search.corpora import VOCABULARY
 from geosd.reporting import figures
-from geosd.reporting.figures import method_handles
-from geosd.reporting.method_style import method, method_line, text_colour
-from geosd.reporting.sentences import accuracy_name
+from geosd.reporting.figures import figure_handles
+from geosd.reporting.method_style import method_style, method_style_line, method_text_colour
+from geosd.reporting.sentences import accuracy_in_sentence
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import independent_values
+from geosd.scores.statistics import independent_statistics
 
 COMPARED = ("pi_0", "geosd")
 UNITS = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
-def parameters(model: str) -> int:
+def figure_scale_size(model: str) -> int:
     """A model's place on the ladder of sizes: all its parameters; ValueError if unknown."""
     if model in TINY_MODELS:
-        return dimensions(model, len(VOCABULARY)).parameters
+        return tiny_architecture(model, len(VOCABULARY)).parameters
     return architecture(model).parameters
 
 
-def short_count(number: float) -> str:
+def figure_scale_count(number: float) -> str:
     """A size on the ladder's axis, a number of parameters, as papers print it.
 
     Example:
-        >>> [short_count(n) for n in (31_904, 620_000, 8_190_735_360)]
+        >>> [figure_scale_count(n) for n in (31_904, 620_000, 8_190_735_360)]
         ['32k', '620k', '8.2B']
     """
     unit, letter = next(pair for pair in UNITS if number >= pair[0] or pair == UNITS[-1])
     return f"{number / unit:.{0 if number >= 10 * unit else 1}f}{letter}"
 
 
-def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+def _ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     """Accuracy in percent, by run and benchmark; `size` is the model's number of parameters."""
     rows = scores[
         (scores["metric"] == "avg@k")
@@ -46,30 +46,32 @@ def ladder_accuracies(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFra
         & scores["variant"].isin(COMPARED)
         & scores["benchmark"].isin((ID, OOD_AVERAGE))
     ]
-    sizes = {model: parameters(model) for model in models}
+    sizes = {model: figure_scale_size(model) for model in models}
     return rows.rename(columns={"value": "accuracy"}).assign(size=rows["model"].map(sizes))
 
 
 @figures.themed
 def plot(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Figure:
     """Plot `figure_scale`: ID and OOD accuracy of pi_0 and geosd over models of growing size."""
-    runs = ladder_accuracies(scores, models)
+    runs = _ladder_accuracies(scores, models)
     figure = Figure(figsize=(figures.HALF_IN, 3.0), layout="constrained")
     panels = figure.subplots(2, 1, sharex=True)
     titles = {ID: "ID", OOD_AVERAGE: "OOD average"}
     for axes, letter, (benchmark, title) in zip(panels, "AB", titles.items(), strict=True):
-        values = independent_values(runs[runs["benchmark"] == benchmark], "accuracy")
+        values = independent_statistics(runs[runs["benchmark"] == benchmark], "accuracy")
         for name, of_method in values.groupby("variant"):
-            figures.mean_line(axes, of_method, "size", "accuracy", (0, 100), **method_line(name))
+            figures.figure_mean_line(
+                axes, of_method, "size", "accuracy", (0, 100), **method_style_line(name)
+            )
         _gains(axes, values)
-        figures.panel_title(axes, letter, title)
-        axes.set(ylabel=f"{accuracy_name(scores)} (%)", xscale="log")
+        figures.figure_panel_title(axes, letter, title)
+        axes.set(ylabel=f"{accuracy_in_sentence(scores)} (%)", xscale="log")
         axes.margins(x=0.08)
     sizes = sorted(runs["size"].unique())
-    axes.set_xticks(sizes, [short_count(size) for size in sizes])
+    axes.set_xticks(sizes, [figure_scale_count(size) for size in sizes])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("parameters")
-    figures.legend_below(figure, method_handles(COMPARED), handlelength=2.2)
+    figures.figure_legend_below(figure, figure_handles(COMPARED), handlelength=2.2)
     return figure
 
 
@@ -80,11 +82,11 @@ def _gains(axes: Axes, values: pd.DataFrame) -> None:
     axes.set_ylim(low, high + 0.14 * (high - low))
     for size, gain in (means["geosd"] - means["pi_0"]).items():
         axes.annotate(
-            figures.signed(gain),
+            figures.signed_in_figure(gain),
             (size, 0.99),
             xycoords=("data", "axes fraction"),
             ha="center",
             va="top",
             fontsize=6.5,
-            color=text_colour(method("geosd").colour),
+            color=method_text_colour(method_style("geosd").colour),
         )

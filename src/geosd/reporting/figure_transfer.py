@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from geosd.reporting import transfer
-from geosd.reporting.dial_gains import ByStudy, gains_at_common_rate
+from geosd.reporting.dial_gains import ByStudy, dial_gains_at_common_rate
 
 
 def plot(
@@ -14,5 +14,5 @@ def plot(
     common_rate: ByStudy,
 ) -> Figure:
     """Draw OOD gains left and ID gains right, a line a method."""
-    words, runs = gains_at_common_rate(scores, rates_of_runs, conflict, purpose, common_rate)
+    words, runs = dial_gains_at_common_rate(scores, rates_of_runs, conflict, purpose, common_rate)
     return transfer.plot(words, runs)

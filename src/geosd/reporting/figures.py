@@ -23,10 +23,10 @@ from scipy.optimize import isotonic_regression
 from geosd.files import atomic_write
 from geosd.reporting.method_style import (
     BACKGROUND,
-    coloured,
-    method,
-    method_line,
-    text_colour,
+    coloured_methods,
+    method_style,
+    method_style_line,
+    method_text_colour,
 )
 from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
 
@@ -64,7 +64,7 @@ def figure_of(models: Sequence[Any], height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def mean_line(
+def figure_mean_line(
     axes: Axes,
     values: pd.DataFrame,
     x: str,
@@ -75,7 +75,7 @@ def mean_line(
 ) -> None:
     """Draw the mean of `y` at each `x` as a line, and its 95 % interval as a band within bounds.
 
-    `values` are `independent_values`; of fewer than `FEWEST_FOR_INTERVAL` each is a thin
+    `values` are `independent_statistics`; of fewer than `FEWEST_FOR_INTERVAL` each is a thin
     line. `line` is of `Axes.plot`.
     """
     at_x = values.groupby(x)[y]
@@ -91,7 +91,7 @@ def mean_line(
             axes.plot(one[x], one[y], color=colour, lw=0.5, alpha=0.5, zorder=1)
 
 
-def method_lines(
+def figure_lines(
     axes: Axes,
     values: pd.DataFrame,
     x: str,
@@ -101,18 +101,19 @@ def method_lines(
 ) -> None:
     """Draw the mean lines of methods into a panel; those without a colour are grey, and behind.
 
-    `values` are `independent_values` with a column `variant`, `variants` all methods of the figure.
+    `values` are `independent_statistics` with a column `variant`, `variants` all methods of the
+    figure.
     """
-    strong = coloured(variants)
+    strong = coloured_methods(variants)
     for name, of_method in values.groupby("variant", sort=False):
         if name in strong:
-            mean_line(axes, of_method, x, y, bounds, zorder=3, **method_line(name))
+            figure_mean_line(axes, of_method, x, y, bounds, zorder=3, **method_style_line(name))
         else:
             grey = {"color": BACKGROUND, "lw": 0.8, "zorder": 2}
-            mean_line(axes, of_method, x, y, interval=False, **grey)
+            figure_mean_line(axes, of_method, x, y, interval=False, **grey)
 
 
-def label_line_ends(
+def label_figure_lines(
     axes: Axes,
     values: pd.DataFrame,
     x: str,
@@ -131,19 +132,19 @@ def label_line_ends(
     means = values.groupby(["variant", x], sort=False)[y].mean().sort_index(level=1)
     ends = means.groupby("variant", sort=True).tail(1)
     heights = [axes.transData.transform((at, value))[1] for (_, at), value in ends.items()]
-    spaced = push_apart(heights, 1.15 * LABEL_PT * pixel)
+    spaced = _push_apart(heights, 1.15 * LABEL_PT * pixel)
     widest = 0.0
     for ((name, at), value), was, height in zip(ends.items(), heights, spaced, strict=True):
-        colour = BACKGROUND if name in grey else method(name).colour
+        colour = BACKGROUND if name in grey else method_style(name).colour
         text = axes.annotate(
-            labels.get(name, method(name).label),
+            labels.get(name, method_style(name).label),
             (at, value),
             xytext=(4, (height - was) / pixel),
             textcoords="offset points",
             va="center",
             ha="left",
             fontsize=LABEL_PT,
-            color=text_colour(colour),
+            color=method_text_colour(colour),
             weight="bold" if name == "geosd" else "normal",
             annotation_clip=False,
         )
@@ -157,7 +158,7 @@ def label_line_ends(
     axes.spines["bottom"].set_bounds(left, last)
 
 
-def push_apart(values: Sequence[float], least: float) -> Sequence[float]:
+def _push_apart(values: Sequence[float], least: float) -> Sequence[float]:
     """Move heights of labels as little as possible, so that neighbours are `least` apart."""
     order = np.argsort(values, kind="stable")
     offsets = least * np.arange(len(order))
@@ -166,7 +167,7 @@ def push_apart(values: Sequence[float], least: float) -> Sequence[float]:
     return moved
 
 
-def panel_title(axes: Axes, letter: str, text: str = "") -> None:
+def figure_panel_title(axes: Axes, letter: str, text: str = "") -> None:
     """Write the letter of a figure's panel in bold, and whose it is, flush left above it."""
     title = axes.set_title(letter, loc="left", weight="bold")
     axes.annotate(
@@ -179,14 +180,14 @@ def panel_title(axes: Axes, letter: str, text: str = "") -> None:
     )
 
 
-def legend_below(figure: Figure, handles: Mapping[str, Any], **options: Any) -> None:
+def figure_legend_below(figure: Figure, handles: Mapping[str, Any], **options: Any) -> None:
     """Put one legend of a figure, of handles by their labels, in a row below all its panels."""
     compact = {"columnspacing": 1.0, "handlelength": 1.6, "handletextpad": 0.4, "borderpad": 0}
     options = {"loc": "outside lower center", "ncols": len(handles), **compact, **options}
     figure.legend(list(handles.values()), list(handles), **options)
 
 
-def signed(value: float, form: str = ".1f") -> str:
+def signed_in_figure(value: float, form: str = ".1f") -> str:
     """A change as a figure shows it, e.g. +1.2 or −0.3, and never a zero with a sign."""
     text = format(value, f"+{form}")
     return text.replace("-", "−") if float(text) else text[1:]
@@ -206,10 +207,11 @@ def save(figure: Figure, folder: Path | str, name: str) -> list[Path]:
     return paths
 
 
-def method_handles(variants: Sequence[str]) -> dict[str, Line2D]:
+def figure_handles(variants: Sequence[str]) -> dict[str, Line2D]:
     """The lines of a figure's legend by their labels; all grey lines have one."""
     handles = {
-        method(name).label: Line2D([], [], **method_line(name)) for name in coloured(variants)
+        method_style(name).label: Line2D([], [], **method_style_line(name))
+        for name in coloured_methods(variants)
     }
     if len(handles) < len(variants):
         handles["other methods"] = Line2D([], [], color=BACKGROUND, linewidth=0.8)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from geosd.reporting.method_style import Method, method
+from geosd.reporting.method_style import MethodStyle, method_style
 from geosd.scores.score_table import ID, OOD_AVERAGE
 from geosd.scores.statistics import FEWEST_FOR_INTERVAL, student_interval
 
@@ -17,16 +17,18 @@ FRAME = 15.0
 GAINS_SHADE = "#E6F2E6"
 
 
-def plane(axes: Axes, low: Sequence[float], high: Sequence[float]) -> None:
+def draw_plane(axes: Axes, low: Sequence[float], high: Sequence[float]) -> None:
     """Prepare a plane between its corners: gains on both shaded, and the base model at 0."""
     axes.axhline(0, color="0.55", lw=0.6, zorder=0.5)
     axes.axvline(0, color="0.55", lw=0.6, zorder=0.5)
     axes.fill_between([0, high[0]], 0, high[1], color=GAINS_SHADE, lw=0, zorder=0)
-    axes.plot(0, 0, color="black", marker=method("pi_0").marker, ms=5, ls="", mew=0, zorder=4)
+    axes.plot(0, 0, color="black", marker=method_style("pi_0").marker, ms=5, ls="", mew=0, zorder=4)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
 
 
-def frame_of(gains: pd.DataFrame, most: float = FRAME) -> tuple[Sequence[float], Sequence[float]]:
+def plane_frame(
+    gains: pd.DataFrame, most: float = FRAME
+) -> tuple[Sequence[float], Sequence[float]]:
     """Lower and upper corner of the plane of the origin and all gains of at most `most` points."""
     both = gains[[ID, OOD_AVERAGE]]
     near = (both.abs() <= most).all(axis="columns")
@@ -38,7 +40,7 @@ def frame_of(gains: pd.DataFrame, most: float = FRAME) -> tuple[Sequence[float],
     return tuple(low - margin), tuple(high + margin)
 
 
-def path(axes: Axes, gains: pd.DataFrame, **line: Any) -> None:
+def plane_path(axes: Axes, gains: pd.DataFrame, **line: Any) -> None:
     """Draw a line from the base model through gains in their order, with an arrow out of the frame.
 
     The plane's limits must be set; `line` is of `Axes.plot`.
@@ -75,8 +77,8 @@ def _arrow_out(
     axes.annotate("", tip, tail, arrowprops=arrow, zorder=5)
 
 
-def mean_point(
-    axes: Axes, x: pd.Series, y: pd.Series, look: Method, size: float = 5, **marker: Any
+def plane_mean_point(
+    axes: Axes, x: pd.Series, y: pd.Series, look: MethodStyle, size: float = 5, **marker: Any
 ) -> None:
     """Draw the mean of independent values into a figure, with 95 % intervals both ways.
 

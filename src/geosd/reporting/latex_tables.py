@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby, pairwise
 
-from geosd.reporting.tables import Cell, Table
+from geosd.reporting.tables import Table, TableCell
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -147,7 +147,7 @@ def _parts(table: Table, size: float) -> list[list[int]]:
     return parts
 
 
-def _latex_cell(cell: Cell) -> str:
+def _latex_cell(cell: TableCell) -> str:
     if isinstance(cell.value, str) or cell.number is None:
         return escape_latex(cell.text)
     # 1.2e-05 -> 1.2\times10^{-5}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting.factorial_runs import DIVERGENCE, in_order
-from geosd.reporting.run_accuracies import drift_of_runs, sweep_gains
+from geosd.reporting.factorial_runs import DIVERGENCE, factorial_runs_in_order
+from geosd.reporting.run_accuracies import drift_of_runs, sweep_run_gains
 
 REFRESH = "refresh"
 CELL = (DIVERGENCE, REFRESH)
@@ -15,7 +15,7 @@ LongRuns = Mapping[str, Mapping[str, Any]]
 """Candidate -> `divergence`, `anchor_every` and `steps` of its training."""
 
 
-def judged_steps(
+def long_run_steps(
     scores: pd.DataFrame, drift: pd.DataFrame, model: str, long_runs: LongRuns
 ) -> pd.DataFrame:
     """A row for each step at which a run was judged: `CELL`, `seed`, `draw`, `steps`, values.
@@ -33,11 +33,11 @@ def judged_steps(
         }
         for name, of in long_runs.items()
     ]
-    stops = sweep_gains(scores, model, points)
+    stops = sweep_run_gains(scores, model, points)
     stops = stops.merge(drift_of_runs(drift, model, long_runs), on=["run", "seed"])
-    return in_order(stops, CELL)
+    return factorial_runs_in_order(stops, CELL)
 
 
-def refresh_words(refresh: int, steps: int) -> str:
+def long_run_refresh_words(refresh: int, steps: int) -> str:
     """How often an anchor is refreshed in a training of so many steps, in words."""
     return "never" if refresh > steps else f"every {refresh}"

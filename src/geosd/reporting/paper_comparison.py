@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from geosd.reporting.method_tables import MethodColumn
-from geosd.reporting.tables import MISSING, Cell, Column
+from geosd.reporting.tables import MISSING, TableCell, TableColumn
 
 NOT_THE_SAME_MODEL = (
     " A model of this study is compared with the paper's model of the same architecture; they are"
@@ -40,28 +40,31 @@ class ComparedQuantity:
         return re.sub(r"\.\d", ".0", form) if isinstance(published, int) else form
 
 
-def comparison_columns(quantities: Sequence[ComparedQuantity]) -> tuple[Column, ...]:
+def comparison_columns(quantities: Sequence[ComparedQuantity]) -> tuple[TableColumn, ...]:
     """Two columns a compared quantity, computed here and the paper's; last, what differs."""
     columns = [
         column
         for q in quantities
-        for column in (Column(q.key, q.label, q.group), Column(f"{q.key}.paper", "paper", q.group))
+        for column in (
+            TableColumn(q.key, q.label, q.group),
+            TableColumn(f"{q.key}.paper", "paper", q.group),
+        )
     ]
-    return (*columns, Column("differs", "differs from the paper", quantities[-1].group))
+    return (*columns, TableColumn("differs", "differs from the paper", quantities[-1].group))
 
 
 def comparison_cells(
     quantities: Sequence[ComparedQuantity], computed: Numbers, published: Numbers
-) -> tuple[Cell, ...]:
+) -> tuple[TableCell, ...]:
     """Two cells a compared quantity, and one that names those whose printed digits differ."""
     cells, labels = [], []
     for q in quantities:
         here, there = computed.get(q.key), published.get(q.key)
-        cells.append(Cell(here, form=q.computed_form or q.published_form))
-        cells.append(Cell(there, form=q.form_of(there)))
+        cells.append(TableCell(here, form=q.computed_form or q.published_form))
+        cells.append(TableCell(there, form=q.form_of(there)))
         labels += [] if q.agrees(here, there) else [q.label]
     unknown = all(published.get(q.key) is None for q in quantities)
-    return (*cells, Cell(MISSING if unknown else ", ".join(labels) or "none"))
+    return (*cells, TableCell(MISSING if unknown else ", ".join(labels) or "none"))
 
 
 def beside_paper(columns: Sequence[MethodColumn], words: str = NOT_THE_SAME_MODEL) -> str:

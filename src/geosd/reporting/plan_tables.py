@@ -5,10 +5,10 @@ from textwrap import fill
 from typing import NamedTuple
 
 from geosd.costs.assumptions import Assumptions
-from geosd.costs.fitting import GpuNeed, parts_too_large, smallest_gpu
-from geosd.costs.gpu_memory import total_bytes
-from geosd.costs.hours import HOUR, PlanRow, WeightSync, likely_hours
-from geosd.costs.memory_and_disk import GB, MemoryPart
+from geosd.costs.fitting import FittingGpu, parts_not_fitting, smallest_fitting_gpu
+from geosd.costs.gpu_memory import total_gpu_memory
+from geosd.costs.hours import HOUR, HoursRow, WeightSyncHours, likely_hours
+from geosd.costs.memory_and_disk import GB, MemoryAndDiskPart
 from geosd.reporting.tables import MISSING, markdown_table
 
 ASSUMPTION_LABELS = {
@@ -23,7 +23,7 @@ ASSUMPTION_LABELS = {
 }
 
 
-def assumption_table(assumed: Assumptions) -> str:
+def plan_assumption_table(assumed: Assumptions) -> str:
     """The plan's table of everything that its hours rest on, a line each."""
     gpu = assumed.device
     sheet = {
@@ -39,16 +39,16 @@ def assumption_table(assumed: Assumptions) -> str:
     return markdown_table(rows, left=3)
 
 
-class CalendarRow(NamedTuple):
+class PlanCalendarRow(NamedTuple):
     """A row of the plan's table of schedules: bounds, seconds, most GPUs in use, peak on disk."""
 
     bounds: Mapping[str, int]
     seconds: float
     gpus: int
-    peak: Sequence[MemoryPart]
+    peak: Sequence[MemoryAndDiskPart]
 
 
-class DesignRow(NamedTuple):
+class PlanDesignRow(NamedTuple):
     """A design of a study: seeds of a model in the mean, GPU-hours, their share, power by claim."""
 
     name: str
@@ -58,8 +58,8 @@ class DesignRow(NamedTuple):
     power: Sequence[float]
 
 
-def design_table(
-    designs: Sequence[DesignRow], ends: Sequence[tuple[int, float]], claims: Sequence[str]
+def plan_design_table(
+    designs: Sequence[PlanDesignRow], ends: Sequence[tuple[int, float]], claims: Sequence[str]
 ) -> str:
     """The plan's table of a study in stages beside the study that it stands for.
 
@@ -79,11 +79,11 @@ def design_table(
     return f"{markdown_table(rows)}\n\n{fill(note, 80)}"
 
 
-def time_words(seconds: float) -> str:
+def plan_time_words(seconds: float) -> str:
     """A duration in the unit that suits it.
 
     Example:
-        >>> [time_words(s) for s in (0, 0.29, 45, 600, 15_000, 2_200_000)]
+        >>> [plan_time_words(s) for s in (0, 0.29, 45, 600, 15_000, 2_200_000)]
         ['0 s', '.3 s', '45 s', '10 min', '4.2 h', '25 days']
     """
     if 0 < seconds < 0.95:
@@ -97,8 +97,8 @@ def time_words(seconds: float) -> str:
     return f"{seconds / (24 * HOUR):.0f} days"
 
 
-def rule_table(
-    plan: Sequence[PlanRow],
+def plan_rule_table(
+    plan: Sequence[HoursRow],
     jobs: Mapping[str, int],
     limits: Mapping[tuple[str, str], tuple[int, int]],
 ) -> str:
@@ -112,7 +112,7 @@ def rule_table(
         limits: Model and rule -> minutes that a job asks for, and how often it is submitted at most
             to be done; empty where no job is submitted.
     """
-    by_rule: dict[str, list[PlanRow]] = {}
+    by_rule: dict[str, list[HoursRow]] = {}
     hours_by_rule: dict[str, float] = {}
     for row, hours in zip(plan, likely_hours(plan), strict=True):
         by_rule.setdefault(row.rule, []).append(row)
@@ -138,7 +138,7 @@ def rule_table(
 
 def _rule_line(
     rule: str,
-    rows: Sequence[PlanRow],
+    rows: Sequence[HoursRow],
     jobs: int,
     asked: Sequence[tuple[int, int]],
     gpu_hours: float,
@@ -151,7 +151,7 @@ def _rule_line(
         _each(str(row.gpus) for row in rows),
         _each(_hours(row.reckoned) for row in rows),
         _each(_hours(row.measured) for row in rows),
-        _each(time_words(60 * minutes) for minutes, _ in asked),
+        _each(plan_time_words(60 * minutes) for minutes, _ in asked),
         _each(str(times) for _, times in asked),
         _gpu_hours(gpu_hours) if gpu_hours else MISSING,
     ]
@@ -170,7 +170,7 @@ def _without_empty_columns(lines: Sequence[Sequence[str]]) -> list[Sequence[str]
 
 
 def _hours(hours: float | None) -> str:
-    return MISSING if hours is None else time_words(hours * HOUR)
+    return MISSING if hours is None else plan_time_words(hours * HOUR)
 
 
 def _each(cells: Iterable[str]) -> str:
@@ -188,13 +188,13 @@ def _each(cells: Iterable[str]) -> str:
     return text
 
 
-def calendar_table(calendar: Sequence[CalendarRow]) -> str:
+def plan_calendar_table(calendar: Sequence[PlanCalendarRow]) -> str:
     """The plan's table of how long a study takes, a line for each choice of bounds."""
     rows = [["jobs at once", "trainings", "GPUs at most", "takes at least", "TB on disk"]]
     for row in calendar:
         bounds = [str(row.bounds.get(name, MISSING)) for name in ("jobs", "trainings")]
-        disk = f"{total_bytes(row.peak) / 1e12:.2f}" if row.peak else MISSING
-        rows.append([*bounds, str(row.gpus), time_words(row.seconds), disk])
+        disk = f"{total_gpu_memory(row.peak) / 1e12:.2f}" if row.peak else MISSING
+        rows.append([*bounds, str(row.gpus), plan_time_words(row.seconds), disk])
     note = (
         "First at the bounds of profiles/slurm/site.yaml, or those given; last without any. Not"
         " counted: waiting in SLURM's queue, retries, rules whose time is not known."
@@ -202,26 +202,26 @@ def calendar_table(calendar: Sequence[CalendarRow]) -> str:
     return f"{markdown_table(rows, left=0)}\n\n{fill(note, 80)}"
 
 
-def sync_words(syncs: Mapping[str, WeightSync]) -> str:
+def plan_sync_words(syncs: Mapping[str, WeightSyncHours]) -> str:
     """What a sync of the weights takes, by model, in words; nothing where no engine has a copy."""
     if not syncs:
         return ""
     each = [
-        f"{model} {sync.bytes / GB:.1f} GB, {time_words(sync.seconds)}"
+        f"{model} {sync.bytes / GB:.1f} GB, {plan_time_words(sync.seconds)}"
         for model, sync in syncs.items()
     ]
     return fill(f"New weights for vLLM at each step of a training: {'; '.join(each)}.", 80)
 
 
-def peak_table(parts: Sequence[MemoryPart]) -> str:
+def plan_peak_table(parts: Sequence[MemoryAndDiskPart]) -> str:
     """The plan's table of the most that a study has on disk at once, part by part."""
     entries = [("On disk at most", "TB", "how")]
     entries += [(name, f"{size / 1e12:.2f}", how) for name, size, how in parts]
-    entries.append(("together", f"{total_bytes(parts) / 1e12:.2f}", ""))
+    entries.append(("together", f"{total_gpu_memory(parts) / 1e12:.2f}", ""))
     return _sum_table(entries)
 
 
-def fitting_table(needs: Mapping[str, Sequence[GpuNeed]], assumed: Assumptions) -> str:
+def plan_fitting_table(needs: Mapping[str, Sequence[FittingGpu]], assumed: Assumptions) -> str:
     """The plan's table of whether each job fits the assumed GPU, and of the smallest that holds it.
 
     What differs between models stands in their order, with slashes between.
@@ -229,16 +229,18 @@ def fitting_table(needs: Mapping[str, Sequence[GpuNeed]], assumed: Assumptions) 
     name = assumed.gpu if assumed.gpu_gb is None else f"{assumed.gpu_gb:g} GB"
     device = assumed.device.memory
     rows = [["a GPU of", "must have, GB", f"{name} has {device / GB:.0f}", "smallest that fits"]]
-    by_part: dict[str, list[GpuNeed]] = {}
+    by_part: dict[str, list[FittingGpu]] = {}
     for of_model in needs.values():
         for need in of_model:
             by_part.setdefault(need.part, []).append(need)
     for part, each in by_part.items():
         sizes = _each(f"{need.bytes / GB:.0f}" for need in each)
         verdict = _each("fits" if need.bytes <= device else "TOO SMALL" for need in each)
-        rows.append([part, sizes, verdict, _each(smallest_gpu(n.bytes) or "none" for n in each)])
+        rows.append(
+            [part, sizes, verdict, _each(smallest_fitting_gpu(n.bytes) or "none" for n in each)]
+        )
     table = markdown_table(rows)
-    if not parts_too_large(needs, assumed):
+    if not parts_not_fitting(needs, assumed):
         return table
     hint = (
         f"Hint: not every job fits a GPU of {device / GB:.0f} GB; docs/gpu.md has placements for"
@@ -247,9 +249,11 @@ def fitting_table(needs: Mapping[str, Sequence[GpuNeed]], assumed: Assumptions) 
     return f"{table}\n\n{fill(hint, 80)}"
 
 
-def gpu_memory_table(title: str, parts: Sequence[MemoryPart], assumed: Assumptions) -> str:
+def plan_gpu_memory_table(
+    title: str, parts: Sequence[MemoryAndDiskPart], assumed: Assumptions
+) -> str:
     """The plan's table of what one GPU holds, part by part, against what it has."""
-    used = total_bytes(parts)
+    used = total_gpu_memory(parts)
     usable = assumed.usable_bytes
     verdict = "fits" if used <= usable else "DOES NOT FIT"
     entries = [(title, "GB", "how")]

@@ -5,12 +5,17 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.reporting.method_style import method, ordered
-from geosd.reporting.sentences import accuracy_name
-from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
-from geosd.scores.statistics import Group, contrast, effect_interval, final_contrast
-from geosd.scores.tidy import select_rows
+from geosd.reporting.method_style import method_style, ordered_methods
+from geosd.reporting.sentences import accuracy_in_sentence
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow
+from geosd.scores.score_table import ID, OOD_AVERAGE, score_table_replicates, scores_by_seed
+from geosd.scores.statistics import (
+    GroupStatistics,
+    contrast_test,
+    final_contrast_test,
+    student_effect_interval,
+)
+from geosd.scores.tidy import select_tidy_rows
 
 
 def preview_table(
@@ -20,67 +25,75 @@ def preview_table(
 
     Next to each mean stand half of Student's 95 % interval and half of the 95 % predictive interval
     of the mean of all `seeds`. Δ OOD is paired by seed: the mean over the runs that are there, each
-    minus pi_0 of its seed, with the interval of `effect_interval`, as in all tables of changes.
+    minus pi_0 of its seed, with the interval of `student_effect_interval`, as in all tables of
+    changes.
     """
-    columns = [Column("n", "seeds")]
+    columns = [TableColumn("n", "seeds")]
     for label in ("ID", "OOD avg.", "Δ OOD"):
-        columns += [Column(label, label), Column(f"{label}.final", "final")]
+        columns += [TableColumn(label, label), TableColumn(f"{label}.final", "final")]
     rows = []
     for model in models:
-        for variant in ordered(methods):
+        for variant in ordered_methods(methods):
             there = len(scores_by_seed(scores, model, variant, ID))
             if there:
-                cells = (Cell(f"{there} of {seeds}"), *_cells(scores, model, variant, seeds))
-                rows.append(Row(method(variant).label, model, cells))
+                cells = (TableCell(f"{there} of {seeds}"), *_cells(scores, model, variant, seeds))
+                rows.append(TableRow(method_style(variant).label, model, cells))
     note = (
-        f"PREVIEW: {accuracy_name(scores)} in percent, mean ± half of Student's 95 % interval over"
-        f" the runs that are there. Final: how far from it the mean of all {seeds} seeds may lie,"
-        " with 95 % probability for normal runs. Δ OOD: change of the OOD average from π₀, paired"
-        " by seed. No verdict: who looks often, and stops when it suits, errs more often than 5 %."
+        f"PREVIEW: {accuracy_in_sentence(scores)} in percent, mean ± half of Student's 95 %"
+        " interval over the runs that are there. Final: how far from it the mean of all"
+        f" {seeds} seeds may lie, with 95 % probability for normal runs. Δ OOD: change of the OOD"
+        " average from π₀, paired by seed. No verdict: who looks often, and stops when it suits,"
+        " errs more often than 5 %."
     )
     return Table("preview", "Accuracy so far", note, "Method", tuple(columns), tuple(rows))
 
 
-def open_signs(
+def preview_open_signs(
     scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str], seeds: int
 ) -> list[str]:
     """The methods, as `model/method`, whose Δ OOD may still have either sign with all seeds."""
     found = []
     for model in models:
-        for variant in ordered(methods):
+        for variant in ordered_methods(methods):
             if variant == "pi_0":
                 continue
             changes = _changes(scores, model, variant)
             if not changes.empty and _sign_is_open(changes, seeds):
-                found.append(f"{model}/{method(variant).label}")
+                found.append(f"{model}/{method_style(variant).label}")
     return found
 
 
 def _sign_is_open(changes: pd.Series, seeds: int) -> bool:
-    final = final_contrast([Group.of(changes)], seeds)
+    final = final_contrast_test([GroupStatistics.of(changes)], seeds)
     return not (final.low > 0 or final.high < 0)  # a single run has no interval: NaN, so open
 
 
-def _cells(scores: pd.DataFrame, model: str, variant: str, seeds: int) -> list[Cell]:
+def _cells(scores: pd.DataFrame, model: str, variant: str, seeds: int) -> list[TableCell]:
     cells = []
     for benchmark in (ID, OOD_AVERAGE):
         runs = scores_by_seed(scores, model, variant, benchmark)
-        seen = contrast([Group.of(runs)])
-        cells += [Cell(seen.difference, seen.high - seen.difference, ".1f"), _final(runs, seeds)]
+        seen = contrast_test([GroupStatistics.of(runs)])
+        cells += [
+            TableCell(seen.difference, seen.high - seen.difference, ".1f"),
+            _final(runs, seeds),
+        ]
     changes = _changes(scores, model, variant)
     if variant == "pi_0" or changes.empty:
-        return [*cells, Cell(None), Cell(None)]
-    draws = replicates_by_seed(select_rows(scores, model=model, variant=variant))
-    seen = effect_interval([(changes, draws.reindex(changes.index))])
-    cells += [Cell(seen.difference, seen.high - seen.difference, "+.1f"), _final(changes, seeds)]
+        return [*cells, TableCell(None), TableCell(None)]
+    draws = score_table_replicates(select_tidy_rows(scores, model=model, variant=variant))
+    seen = student_effect_interval([(changes, draws.reindex(changes.index))])
+    cells += [
+        TableCell(seen.difference, seen.high - seen.difference, "+.1f"),
+        _final(changes, seeds),
+    ]
     return cells
 
 
-def _final(values: pd.Series, seeds: int) -> Cell:
+def _final(values: pd.Series, seeds: int) -> TableCell:
     """How far from the mean of runs, one value each, that of all seeds may lie."""
-    final = final_contrast([Group.of(values)], seeds)
+    final = final_contrast_test([GroupStatistics.of(values)], seeds)
     half = final.high - final.difference
-    return Cell(None if math.isnan(half) else f"±{half:.1f}")
+    return TableCell(None if math.isnan(half) else f"±{half:.1f}")
 
 
 def _changes(scores: pd.DataFrame, model: str, variant: str) -> pd.Series:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from geosd.files import write_text
 from geosd.reporting.latex_tables import to_latex
-from geosd.reporting.tables import Table, to_csv, to_markdown
+from geosd.reporting.tables import Table, table_to_csv, table_to_markdown
 
 
 def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
@@ -15,7 +15,7 @@ def save(table: Table, folder: Path | str, name: str = "") -> list[Path]:
             " value.\nHint: the study has nothing that it shows; take it from the study's"
             " `outputs`."
         )
-    forms = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table)}
+    forms = {"csv": table_to_csv(table), "md": table_to_markdown(table), "tex": to_latex(table)}
     paths = [Path(folder) / f"{name or table.name}.{ending}" for ending in forms]
     for path, text in zip(paths, forms.values(), strict=True):
         write_text(path, text)

@@ -13,13 +13,13 @@ _FILE = Path(__file__).with_name("sentences.yaml")
 SENTENCES: Mapping[str, str] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
 
 
-def accuracy_name(scores: pd.DataFrame) -> str:
+def accuracy_in_sentence(scores: pd.DataFrame) -> str:
     """The name of the accuracy, with its k, for notes and axis labels, e.g. `avg@16`."""
     ks = sorted(scores.loc[scores["metric"] == "avg@k", "k"].unique())
     return " / ".join(f"avg@{k}" for k in ks)
 
 
-def number_of_runs(scores: pd.DataFrame) -> str:
+def number_of_runs_sentence(scores: pd.DataFrame) -> str:
     """How many runs a method has, in words for a table's note, e.g. `3 runs` or `1 to 3 runs`."""
     counts = scores.groupby(["model", "variant"])["seed"].nunique()
     low, high = counts.min(), counts.max()
@@ -39,7 +39,7 @@ def runs_in_words(source_data: Iterable[Path], models: Iterable[str], intervals:
         runs = pd.read_csv(path, usecols=list(columns)).drop_duplicates()
         if models:
             runs = runs[runs["model"].isin(list(models))]
-        n = f" n = {number_of_runs(runs)}"
+        n = f" n = {number_of_runs_sentence(runs)}"
         draws = runs.groupby("model")["draw"].nunique().max() if "draw" in runs else 1
         if draws > 1:
             units, unit = draws, "base models"

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from geosd.files import atomic_write, sha256, write_text
 from geosd.provenance.code import code_of
 from geosd.reporting.run_summary import RunSummary
-from geosd.reporting.specs import output_modules
+from geosd.reporting.specs import output_spec_modules
 
 MANIFEST = "shipped.json"
 SOURCE = "source"
@@ -66,7 +66,7 @@ class ShippedManifest(BaseModel):
     studies: dict[str, dict[str, Any]] = {}
 
 
-def write_manifest(folder: Path, manifest: ShippedManifest) -> None:
+def write_shipped_manifest(folder: Path, manifest: ShippedManifest) -> None:
     """Write the manifest of a shipped study or family into its folder."""
     left_out = set() if manifest.studies else {"studies"}
     text = manifest.model_dump_json(indent=1, exclude=left_out)
@@ -89,7 +89,7 @@ def read_shipped(folder: Path) -> ShippedManifest:
     )
 
 
-def changed_files(folder: Path, hashes: Mapping[str, str]) -> list[str]:
+def changed_shipped_files(folder: Path, hashes: Mapping[str, str]) -> list[str]:
     """Files of a shipped study that are absent or have not the recorded hash."""
     return [
         name
@@ -98,7 +98,7 @@ def changed_files(folder: Path, hashes: Mapping[str, str]) -> list[str]:
     ]
 
 
-def hashes_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
+def shipped_hashes(folder: Path, files: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of files for the manifest of a shipped study, by sorted path from its folder."""
     return {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(set(files))}
 
@@ -131,12 +131,12 @@ def _write_source(path: Path, table: bytes) -> Path:
     return target
 
 
-def source_tables(folder: Path) -> dict[str, Path]:
+def shipped_source_tables(folder: Path) -> dict[str, Path]:
     """The tidy tables of a shipped study by name, `<tidy>.csv` or `<tidy>.csv.gz`."""
     return {path.name.partition(".")[0]: path for path in sorted((folder / SOURCE).glob("*.csv*"))}
 
 
-def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
+def shipped_shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
     """Whether a shipped output with these settings shows all rows (model, run) of a tidy table."""
     if "models" in settings and not table["model"].isin(settings["models"]).all():
         return False
@@ -145,7 +145,7 @@ def shows_all(table: pd.DataFrame, settings: Mapping[str, Any]) -> bool:
     return not runs or "variant" not in table or table["variant"].isin({"pi_0", *runs}).all()
 
 
-def code_of_outputs(outputs: Mapping[str, Any]) -> dict[str, str]:
+def shipping_code(outputs: Mapping[str, Any]) -> dict[str, str]:
     """The meaning of each file of code behind the outputs of a shipped study, by path in src/."""
-    modules = [module for name in outputs if name != CLAIMS for module in output_modules(name)]
+    modules = [module for name in outputs if name != CLAIMS for module in output_spec_modules(name)]
     return code_of("redraw", modules=modules)

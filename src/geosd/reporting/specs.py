@@ -29,13 +29,13 @@ import yaml
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from geosd.claims.published import paper_family
+from geosd.claims.published import published_family
 from geosd.scores.tidy import COLUMNS
 
 REPORTING = Path(__file__).parent
 
 
-class OutputKind(NamedTuple):
+class _OutputKind(NamedTuple):
     """What all outputs of a kind share; `writer` is the module whose `save` writes one."""
 
     label: str
@@ -44,10 +44,10 @@ class OutputKind(NamedTuple):
     extensions: tuple[str, ...]
 
 
-OUTPUT_KINDS: Mapping[str, OutputKind] = {
-    "table": OutputKind("Table", "build", "geosd.reporting.saved_tables", ("csv", "md", "tex")),
-    "figure": OutputKind("Figure", "plot", "geosd.reporting.figures", ("pdf", "svg", "png")),
-    "claims": OutputKind(
+OUTPUT_KINDS: Mapping[str, _OutputKind] = {
+    "table": _OutputKind("Table", "build", "geosd.reporting.saved_tables", ("csv", "md", "tex")),
+    "figure": _OutputKind("Figure", "plot", "geosd.reporting.figures", ("pdf", "svg", "png")),
+    "claims": _OutputKind(
         "Ledger", "merge", "geosd.reporting.merged_ledger", ("csv", "md", "pdf", "svg", "png")
     ),
 }
@@ -100,38 +100,38 @@ class OutputSpec:
         return re.sub(r"\{([^}]*)\}", r"\1" if beside_paper else "", caption)
 
 
-def output_kind(name: str) -> OutputKind:
+def output_kind(name: str) -> _OutputKind:
     """The kind of an output, e.g. table or figure, by the beginning of its name."""
     return OUTPUT_KINDS[name.partition("_")[0]]
 
 
-def output_modules(name: str) -> tuple[str, str]:
+def output_spec_modules(name: str) -> tuple[str, str]:
     """The modules that make an output: its own, and the writer of its kind."""
     return f"geosd.reporting.{name}", output_kind(name).writer
 
 
-def render(
+def render_output_spec(
     name: str, tables: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
 ) -> list[Path]:
     """Write the files of an output as its spec says, from tables and settings by name."""
-    module, writer = map(import_module, output_modules(name))
+    module, writer = map(import_module, output_spec_modules(name))
     made = getattr(module, output_kind(name).function)(**tables, **settings)
     return writer.save(made, folder, name)
 
 
-def output_title(name: str) -> str:
+def output_spec_title(name: str) -> str:
     """The title of an output: what it shows, capitalised."""
-    title = declarations()[name].title
+    title = output_spec_declarations()[name].title
     return f"{title[0].upper()}{title[1:]}"
 
 
-def caption_words(name: str, models: Iterable[str]) -> str:
+def output_spec_caption(name: str, models: Iterable[str]) -> str:
     """The words of an output's caption; they speak of the paper where a model stands for its."""
-    return declarations()[name].words(any(map(paper_family, models)))
+    return output_spec_declarations()[name].words(any(map(published_family, models)))
 
 
 @cache
-def declarations(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
+def output_spec_declarations(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
     """The declarations of all outputs by name, read without importing any module.
 
     Raises:
@@ -143,15 +143,15 @@ def declarations(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
 
 @cache
 def output_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
-    """The declarations of all outputs of a study by name, read as `declarations` reads them."""
-    found = declarations(folder)
+    """The declarations of all outputs of a study by name; see `output_spec_declarations`."""
+    found = output_spec_declarations(folder)
     return MappingProxyType({name: spec for name, spec in found.items() if not spec.family})
 
 
 @cache
 def family_specs(folder: Path = REPORTING) -> Mapping[str, OutputSpec]:
-    """The declarations of all outputs of a family by name, read as `declarations` reads them."""
-    found = declarations(folder)
+    """The declarations of all outputs of a family by name; see `output_spec_declarations`."""
+    found = output_spec_declarations(folder)
     return MappingProxyType({name: spec for name, spec in found.items() if spec.family})
 
 

@@ -16,14 +16,19 @@ import pandas as pd
 
 from geosd.claims.finding import NOT_JUDGED
 from geosd.models.architectures import published_architectures
-from geosd.provenance.history import lost_in_words
-from geosd.reporting.claims_page import NO_WORDS, claims_by_model
-from geosd.reporting.claims_sentences import counts_in_words, finding_in_words
-from geosd.reporting.environment_page import commits_of_runs
+from geosd.provenance.history import lost_history_in_words
+from geosd.reporting.claims_page import NO_WORDS, claims_page_by_model
+from geosd.reporting.claims_sentences import claims_counts_sentence, finding_sentence
+from geosd.reporting.environment_page import environment_commits
 from geosd.reporting.run_summary import RunSummary
 from geosd.reporting.sentences import SENTENCES, runs_in_words
 from geosd.reporting.shipping import CLAIMS, NOT_KEPT, read_shipped
-from geosd.reporting.specs import caption_words, declarations, output_kind, output_title
+from geosd.reporting.specs import (
+    output_kind,
+    output_spec_caption,
+    output_spec_declarations,
+    output_spec_title,
+)
 from geosd.scores.tidy import read_tidy
 
 FIRST = ("figure_frontier", "table_main", "figure_training")
@@ -67,7 +72,7 @@ class StudyPage:
     @property
     def ordered(self) -> list[str]:
         """The outputs in the page's order."""
-        shown = [name for name in self.outputs if name in declarations()]
+        shown = [name for name in self.outputs if name in output_spec_declarations()]
         first = [name for name in FIRST if name in shown]
         return first + [name for name in shown if name not in FIRST]
 
@@ -80,7 +85,7 @@ def study_markdown(study: StudyPage) -> str:
     found, claims = "", ""
     if CLAIMS in study.outputs:
         ledger = read_tidy(CLAIMS, study.folder / "claims.csv")
-        found = finding_in_words(ledger)
+        found = finding_sentence(ledger)
         claims = _claims(study, ledger)
     parts = [f"# Study {study.name}"]
     if found:
@@ -93,7 +98,7 @@ def study_markdown(study: StudyPage) -> str:
         parts += [f"*{study.made.in_one_line()}*", study.made_by_lost_commits]
     parts += [claims, _contents(study)]
     for name in study.ordered:
-        parts.append(f"## {output_title(name)}\n\n{_output(study, name).strip()}")
+        parts.append(f"## {output_spec_title(name)}\n\n{_output(study, name).strip()}")
     parts += [f"## {APPENDIX}", _appendix(study)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -106,24 +111,24 @@ def _commands(study: StudyPage) -> str:
 
 
 def _contents(study: StudyPage) -> str:
-    titles = [output_title(name) for name in study.ordered]
-    return "\n".join(f"- [{title}](#{heading_anchor(title)})" for title in [*titles, APPENDIX])
+    titles = [output_spec_title(name) for name in study.ordered]
+    return "\n".join(f"- [{title}](#{study_page_anchor(title)})" for title in [*titles, APPENDIX])
 
 
 def _appendix(study: StudyPage) -> str:
     return "\n".join(f"- [{words}]({study.link(path)})" for words, path in study.appendix.items())
 
 
-def heading_anchor(title: str) -> str:
+def study_page_anchor(title: str) -> str:
     """The anchor of a heading on a page, by GitHub's rule.
 
-    >>> heading_anchor("Appendix: how this was made")
+    >>> study_page_anchor("Appendix: how this was made")
     'appendix-how-this-was-made'
     """
     return re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-")
 
 
-def results_pages(folders: Sequence[Path], index: Path) -> dict[Path, str]:
+def study_pages(folders: Sequence[Path], index: Path) -> dict[Path, str]:
     """The pages of all shipped results as Markdown, by path: the index, and one for each study.
 
     Raises:
@@ -137,7 +142,7 @@ def results_pages(folders: Sequence[Path], index: Path) -> dict[Path, str]:
         lines.append(f"- [{study.name}]({index.stem}/{page.name}): {study.about}")
         ledger = folder / "claims.csv"
         if ledger.exists():
-            found = finding_in_words(read_tidy(CLAIMS, ledger))
+            found = finding_sentence(read_tidy(CLAIMS, ledger))
             lines += [f"  {found}"] if found else []
     for folder in folders:
         if (folder / f"{ALL_CLAIMS}.svg").exists():
@@ -165,7 +170,7 @@ def _shipped(folder: Path, page: Path, index: Path) -> StudyPage:
     models: list[str] = []
     for name, settings in shipped.outputs.items():
         models += settings.get("models", ())
-        if name in declarations():
+        if name in output_spec_declarations():
             caption = (folder / f"{name}.caption.md").read_text(encoding="utf-8")
             captions[name] = re.sub(r"\]\((?=[\w/.]+\))", f"]({link}/", caption)
     appendix = {"All results": index}
@@ -193,7 +198,7 @@ def _on_lost_commits(environment: Path) -> str:
     """A sentence on commits of the environment page that the history lacks; empty without any."""
     if not environment.exists():
         return ""
-    return lost_in_words(commits_of_runs(environment.read_text(encoding="utf-8")))
+    return lost_history_in_words(environment_commits(environment.read_text(encoding="utf-8")))
 
 
 def caption_markdown(
@@ -209,7 +214,7 @@ def caption_markdown(
         target = Path(os.path.relpath(path, folder)).as_posix()
         words = path.name if of_name[path.name] == 1 else target
         links.append(f"[{words}]({target})")
-    caption = f"**{output_title(name)}.** {caption_words(name, models)}"
+    caption = f"**{output_spec_title(name)}.** {output_spec_caption(name, models)}"
     caption += runs_in_words(source_data, models, intervals=name.startswith("figure_"))
     sources = f"Source data: {', '.join(links)}." if links else "No run enters it."
     paragraphs = [
@@ -219,18 +224,18 @@ def caption_markdown(
     return "\n\n".join(paragraphs) + "\n"
 
 
-def alt_text_from_caption(caption: str) -> str:
+def study_page_alt_text(caption: str) -> str:
     """Alt text of a figure: its title and the first sentence of its caption.
 
-    >>> alt_text_from_caption("**Drift over steps.** Mean over [seeds]. Bands: SD.")
+    >>> study_page_alt_text("**Drift over steps.** Mean over [seeds]. Bands: SD.")
     'Drift over steps. Mean over seeds.'
     """
-    title, words = title_and_words(" ".join(caption.split()))
+    title, words = _title_and_words(" ".join(caption.split()))
     sentence = words.partition(". ")[0].removesuffix(".")
     return re.sub(r"[\[\]]", "", f"{title}. {sentence}.")
 
 
-def title_and_words(caption: str) -> tuple[str, str]:
+def _title_and_words(caption: str) -> tuple[str, str]:
     """The title of a caption on a study's page, without its full stop, and what follows it."""
     title, _, words = caption.removeprefix("**").partition(".**")
     return title, words.strip()
@@ -246,11 +251,11 @@ def _claims(study: StudyPage, ledger: pd.DataFrame) -> str:
     else:
         parts = ["## Estimates for the paper's claims", f"{NO_WORDS}."]
     if (primary["word"] != "not exercised").any():
-        parts.append(claims_by_model(primary))
+        parts.append(claims_page_by_model(primary))
     if forest.exists():
         parts.append(f"![The paper's claims. {SENTENCES['forest']}]({study.link(forest)})")
     if judged:
-        counts = counts_in_words(ledger)
+        counts = claims_counts_sentence(ledger)
         parts += [textwrap.fill(counts, 100)] if counts else []
     which = "word, effect and interval" if judged else "effect and interval"
     parts.append(f"[Every claim with its {which}]({study.link(study.claims_page)}).")
@@ -261,9 +266,9 @@ def _output(study: StudyPage, name: str) -> str:
     """A figure with its caption, or a table with its note; its source data and files."""
     caption = study.captions[name]
     files = study.folder / name
-    _, words = title_and_words(caption)
+    _, words = _title_and_words(caption)
     if "svg" in output_kind(name).extensions:
-        shown = f"![{alt_text_from_caption(caption)}]({study.link(files)}.svg)"
+        shown = f"![{study_page_alt_text(caption)}]({study.link(files)}.svg)"
     else:
         table = files.with_suffix(".md").read_text(encoding="utf-8")
         untitled = re.sub(r"\A# .*\n+", "", table)  # the page has the title
@@ -276,7 +281,7 @@ def _output(study: StudyPage, name: str) -> str:
         if ending not in study.not_kept
     ]
     last_line = f"Files: {', '.join(links)}."
-    place = declarations()[name].paper
+    place = output_spec_declarations()[name].paper
     if place:
         last_line = f"In the paper: {place}. {last_line}"
     return f"{shown}\n\n{words}\n{last_line}"

@@ -6,12 +6,12 @@ from geosd.claims import published as paper
 from geosd.models.architectures import (
     TINY_MODELS,
     Architecture,
-    dimensions,
     published_architectures,
+    tiny_architecture,
 )
 from geosd.problems.search.corpora import VOCABULARY
 from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells, comparison_columns
-from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
+from geosd.reporting.tables import MISSING, Table, TableCell, TableColumn, TableRow
 
 LABELS = {"layers": "L", "hidden": "d", "ffn": "d_ff", "heads": "heads", "kv_heads": "kv"}
 LABELS |= {"head": "h", "vocabulary": "V"}
@@ -27,8 +27,8 @@ def build(models: Sequence[str]) -> Table:
     ]
     for name in models:
         if name in TINY_MODELS:
-            shape = dimensions(name, len(VOCABULARY))
-            rows.append(_row(shape, {}, "This study's models", paper.paper_family(name)))
+            shape = tiny_architecture(name, len(VOCABULARY))
+            rows.append(_row(shape, {}, "This study's models", paper.published_family(name)))
     note = (
         "L: blocks; d: hidden size; d_ff: width of the feed-forward layers; heads and kv: query"
         " heads, key and value heads; h: dimensions of a head; V: vocabulary; N: all parameters,"
@@ -36,15 +36,17 @@ def build(models: Sequence[str]) -> Table:
         " configurations. A small model stands for the paper's model of the same architecture."
     )
     *compared, differs = comparison_columns(QUANTITIES)
-    size = (Column("parameters_millions", "N, millions"), Column("tied", "tied"))
-    head = (*compared, *size, differs, Column("stands_for", "stands for"))
+    size = (TableColumn("parameters_millions", "N, millions"), TableColumn("tied", "tied"))
+    head = (*compared, *size, differs, TableColumn("stands_for", "stands for"))
     return Table("table_architectures", "Model architectures", note, "Model", head, tuple(rows))
 
 
 def _row(
     shape: Architecture, published: Mapping[str, int], kind: str, stands_for: str | None = None
-) -> Row:
+) -> TableRow:
     computed = {q.key: getattr(shape, q.key) for q in QUANTITIES}
     *compared, differs = comparison_cells(QUANTITIES, computed, published)
-    size = (Cell(shape.parameters / 1e6, form=".3f"), Cell("yes" if shape.tied else "no"))
-    return Row(shape.label, kind, (*compared, *size, differs, Cell(stands_for or MISSING)))
+    size = (TableCell(shape.parameters / 1e6, form=".3f"), TableCell("yes" if shape.tied else "no"))
+    return TableRow(
+        shape.label, kind, (*compared, *size, differs, TableCell(stands_for or MISSING))
+    )

@@ -6,35 +6,37 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.method_style import ordered
+from geosd.reporting.method_style import ordered_methods
 from geosd.reporting.method_tables import (
     MethodColumn,
-    accuracy_cell,
-    accuracy_note,
-    group_title,
+    accuracy_method_cell,
     method_columns,
     method_table,
-    published_cell,
+    method_table_accuracy_note,
+    method_table_title,
+    published_method_cell,
 )
 from geosd.reporting.paper_comparison import beside_paper
-from geosd.reporting.tables import Column, Table
-from geosd.scores.score_table import OOD_AVERAGE, ood_benchmarks
+from geosd.reporting.tables import Table, TableColumn
+from geosd.scores.score_table import OOD_AVERAGE, scored_ood_benchmarks
 
 
 def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -> Table:
     """Build `table_benchmarks`: accuracy on each OOD benchmark, and the paper's on its."""
     columns: list[MethodColumn] = []
     for model in models:
-        family = paper.paper_family(model)
-        for benchmark in [*ood_benchmarks(scores, model), OOD_AVERAGE]:
+        family = paper.published_family(model)
+        for benchmark in [*scored_ood_benchmarks(scores, model), OOD_AVERAGE]:
             label = "OOD avg." if benchmark == OOD_AVERAGE else benchmark
-            column = Column(f"{model}.{benchmark}", label, group_title(model, family), "high")
-            measured = partial(accuracy_cell, scores, model, benchmark=benchmark)
+            column = TableColumn(
+                f"{model}.{benchmark}", label, method_table_title(model, family), "high"
+            )
+            measured = partial(accuracy_method_cell, scores, model, benchmark=benchmark)
             published = None
             if paper.published_number(family, "pi_0", benchmark) is not None:
-                published = partial(published_cell, family, benchmark=benchmark)
+                published = partial(published_method_cell, family, benchmark=benchmark)
             columns += method_columns(column, measured, published)
     published_runs = beside_paper(columns, "; the paper's numbers are avg@16 over ten runs")
-    note = f"{accuracy_note(scores)}{published_runs}."
+    note = f"{method_table_accuracy_note(scores)}{published_runs}."
     title = "Per-benchmark OOD accuracy"
-    return method_table("table_benchmarks", title, note, ordered(methods), columns)
+    return method_table("table_benchmarks", title, note, ordered_methods(methods), columns)

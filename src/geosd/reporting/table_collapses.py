@@ -5,13 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting.method_style import method, ordered, short_rate
-from geosd.reporting.method_tables import candidate_table
-from geosd.reporting.run_accuracies import rate_runs
-from geosd.reporting.tables import Cell, Column, Table
+from geosd.reporting.method_style import method_style, method_style_rate, ordered_methods
+from geosd.reporting.method_tables import candidate_method_table
+from geosd.reporting.run_accuracies import rate_run_accuracies
+from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.collapse import ON_TEST, ON_VALIDATION, collapse_rule
-from geosd.scores.rate_selection import VALIDATION, collapsed_runs
-from geosd.scores.tidy import select_rows
+from geosd.scores.rate_selection import VALIDATION, collapsed_runs_in_selection
+from geosd.scores.tidy import select_tidy_rows
 
 ByStudy = Mapping[str, Any]
 """What each study of a family has: its tidy scores, or one of its settings."""
@@ -50,7 +50,7 @@ def _on_test(scores: pd.DataFrame, rates_of_runs: Mapping[str, Mapping[str, Any]
     """`collapsed` and `runs` of each variant and rate of a study on test problems."""
     points = [{"run": run, **rate} for run, rate in rates_of_runs.items()]
     (model,) = scores["model"].unique()
-    runs, _ = rate_runs(scores, model, points)
+    runs, _ = rate_run_accuracies(scores, model, points)
     by_rate = runs.rename(columns={"learning_rate": "rate"}).groupby(["variant", "rate"])
     return by_rate["collapsed"].agg(collapsed="sum", runs="size")
 
@@ -59,8 +59,8 @@ def _on_validation(
     scores: pd.DataFrame, rates_of_runs: Mapping[str, Mapping[str, Any]]
 ) -> pd.DataFrame:
     """`collapsed` and `runs` of each variant and rate of a study on validation problems."""
-    collapsed = collapsed_runs(scores)
-    runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")["variant"].value_counts()
+    collapsed = collapsed_runs_in_selection(scores)
+    runs = select_tidy_rows(scores, benchmark=VALIDATION, metric="avg@k")["variant"].value_counts()
     rows = [
         {
             "variant": of_run["variant"],
@@ -76,19 +76,22 @@ def _on_validation(
 def _table(counts: Mapping[str, pd.DataFrame], settings: int) -> Table:
     """The table of the counts on each kind of problems, over so many settings of the dial."""
     columns = []
-    cells: dict[str, dict[str, Cell]] = {}
+    cells: dict[str, dict[str, TableCell]] = {}
     for problems, of_problems in counts.items():
         for rate in sorted(of_problems.index.unique("rate")):
-            key = f"{problems} {short_rate(rate)}"
-            columns.append(Column(key, short_rate(rate), GROUPS[problems]))
+            key = f"{problems} {method_style_rate(rate)}"
+            columns.append(TableColumn(key, method_style_rate(rate), GROUPS[problems]))
             for name, row in of_problems.xs(rate, level="rate").iterrows():
-                cell = Cell(f"{row['collapsed']:g} of {row['runs']:g}")
+                cell = TableCell(f"{row['collapsed']:g} of {row['runs']:g}")
                 cells.setdefault(str(name), {})[key] = cell
-    rows = [(method(name).label, method(name).kind, cells[name]) for name in ordered(cells)]
+    rows = [
+        (method_style(name).label, method_style(name).kind, cells[name])
+        for name in ordered_methods(cells)
+    ]
     note = (
         f"Runs that collapse, of all runs of a method and rate over {settings} settings of the"
         f" dial. {collapse_rule(ON_TEST)} The other columns judge the same runs"
         f" {ON_VALIDATION}."
     )
     title = "Runs that collapse, by learning rate"
-    return candidate_table("table_collapses", title, note, "Method", columns, rows)
+    return candidate_method_table("table_collapses", title, note, "Method", columns, rows)

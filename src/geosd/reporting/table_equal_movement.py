@@ -5,31 +5,31 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.reporting.method_style import method, ordered, short_rate
-from geosd.reporting.method_tables import candidate_table
-from geosd.reporting.movement_runs import path_words, runs_of_sweep
+from geosd.reporting.method_style import method_style, method_style_rate, ordered_methods
+from geosd.reporting.method_tables import candidate_method_table
+from geosd.reporting.movement_runs import movement_path_words, movement_runs
 from geosd.reporting.run_accuracies import SweepPoints
-from geosd.reporting.tables import Cell, Column, Table
+from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.equal_movement import DRIFT
 from geosd.scores.movement_paths import (
     LEVEL,
     LEVELS,
     RATE,
     REFERENCE,
-    Comparison,
-    Paths,
-    compare,
-    ood_gains_where_reached,
+    MovementPaths,
+    PathComparison,
+    compare_paths,
+    path_gains_where_reached,
     paths_of_runs,
 )
 from geosd.scores.score_table import ID
-from geosd.scores.statistics import ContrastResult
+from geosd.scores.statistics import ContrastStatistics
 
 ALL = "all models"
 NOT_REACHED = "not reached"
 MOVEMENTS = {ID: ("ID gain", "+g", ""), DRIFT: ("drift", ".3f", " rad")}
 """Movement -> its name, the form of a level, and its unit."""
-REFERENCE_LABEL = method(REFERENCE).label
+REFERENCE_LABEL = method_style(REFERENCE).label
 
 
 def build(
@@ -39,7 +39,7 @@ def build(
 
     Where no drift is known there are no columns at equal drift.
     """
-    runs = {model: runs_of_sweep(scores, drift, model, points) for model in models}
+    runs = {model: movement_runs(scores, drift, model, points) for model in models}
     movements = [ID, DRIFT] if all(DRIFT in of for of in runs.values()) else [ID]
     of_models = {model: paths_of_runs(of) for model, of in runs.items()}
     kinds = _kinds(of_models)
@@ -56,7 +56,7 @@ def build(
                 before = f"{group}: " if len(models) > 1 else ""
                 after = f", {words}" if len(kinds) > 1 else ""
                 rows.append((f"{before}{label}{after}", block, own))
-    return candidate_table(
+    return candidate_method_table(
         "table_equal_movement",
         "OOD gain at equal movement",
         _note(list(kinds), movements),
@@ -66,59 +66,63 @@ def build(
     )
 
 
-def _kinds(of_models: dict[str, list[Paths]]) -> dict[str, dict[str, Paths]]:
+def _kinds(of_models: dict[str, list[MovementPaths]]) -> dict[str, dict[str, MovementPaths]]:
     """Each kind of path in words -> the paths of each model that has it."""
-    kinds: dict[str, dict[str, Paths]] = {}
+    kinds: dict[str, dict[str, MovementPaths]] = {}
     for model, of_model in of_models.items():
         for paths in of_model:
-            kinds.setdefault(path_words(paths), {})[model] = paths
+            kinds.setdefault(movement_path_words(paths), {})[model] = paths
     return kinds
 
 
-def _label(variant: str, paths: Paths) -> str:
+def _label(variant: str, paths: MovementPaths) -> str:
     """The name of a method, with its rate where each has its own."""
-    label = method(variant).label
+    label = method_style(variant).label
     if paths.along == RATE or paths.at is not None:
         return label
     points = paths.points
     (rate,) = points.loc[points["variant"] == variant, RATE].unique()
-    return f"{label} at {short_rate(rate)}"
+    return f"{label} at {method_style_rate(rate)}"
 
 
-def _rows(of_models: dict[str, Paths], movements: Sequence[str]) -> dict[str, dict[str, Cell]]:
+def _rows(
+    of_models: dict[str, MovementPaths], movements: Sequence[str]
+) -> dict[str, dict[str, TableCell]]:
     """The cells of each method, over the paths of some models together."""
-    names = ordered(name for paths in of_models.values() for name in paths.points["variant"])
-    cells: dict[str, dict[str, Cell]] = {name: {} for name in names}
+    names = ordered_methods(
+        name for paths in of_models.values() for name in paths.points["variant"]
+    )
+    cells: dict[str, dict[str, TableCell]] = {name: {} for name in names}
     for movement in movements:
         for at in LEVELS[movement]:
             gains = {
-                model: ood_gains_where_reached(paths, movement, at)
+                model: path_gains_where_reached(paths, movement, at)
                 for model, paths in of_models.items()
             }
-            for name, found in compare(gains).items():
+            for name, found in compare_paths(gains).items():
                 cells[name] |= _cells(f"{movement}.{at:g}", name, found)
     return cells
 
 
-def _cells(key: str, variant: str, found: Comparison) -> dict[str, Cell]:
+def _cells(key: str, variant: str, found: PathComparison) -> dict[str, TableCell]:
     """The cells of a method at one level."""
-    gain = Cell(NOT_REACHED) if found.gain is None else _interval_cell(found.gain)
-    cells = {key: gain, f"{key}.draws": Cell(f"{found.reached} of {found.of}")}
+    gain = TableCell(NOT_REACHED) if found.gain is None else _interval_cell(found.gain)
+    cells = {key: gain, f"{key}.draws": TableCell(f"{found.reached} of {found.of}")}
     if variant == REFERENCE:
         return cells
     if found.difference is not None:
         rank = "best" if found.p < LEVEL else ""
         cells[f"{key}.lead"] = _interval_cell(found.difference, rank)
-    cells[f"{key}.pairs"] = Cell(float(found.pairs), form=".0f")
+    cells[f"{key}.pairs"] = TableCell(float(found.pairs), form=".0f")
     return cells
 
 
-def _interval_cell(result: ContrastResult, rank: str = "") -> Cell:
+def _interval_cell(result: ContrastStatistics, rank: str = "") -> TableCell:
     half = result.high - result.difference
-    return Cell(result.difference, None if math.isnan(half) else half, "+.1f", rank)
+    return TableCell(result.difference, None if math.isnan(half) else half, "+.1f", rank)
 
 
-def _columns(movements: Sequence[str]) -> list[Column]:
+def _columns(movements: Sequence[str]) -> list[TableColumn]:
     columns = []
     for movement in movements:
         name, form, unit = MOVEMENTS[movement]
@@ -126,10 +130,13 @@ def _columns(movements: Sequence[str]) -> list[Column]:
         of_gains, of_leads = [], []
         for at in LEVELS[movement]:
             key, label = f"{movement}.{at:g}", format(at, form) + unit
-            of_gains += [Column(key, label, gains), Column(f"{key}.draws", "draws", gains)]
+            of_gains += [
+                TableColumn(key, label, gains),
+                TableColumn(f"{key}.draws", "draws", gains),
+            ]
             of_leads += [
-                Column(f"{key}.lead", label, leads),
-                Column(f"{key}.pairs", "pairs", leads),
+                TableColumn(f"{key}.lead", label, leads),
+                TableColumn(f"{key}.pairs", "pairs", leads),
             ]
         columns += [*of_gains, *of_leads]
     return columns

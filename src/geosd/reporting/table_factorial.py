@@ -9,10 +9,10 @@ from geosd.reporting.factorial_runs import (
     FACTORS,
     OPTIMISERS,
     Parts,
-    stops_of_runs,
+    factorial_run_stops,
 )
-from geosd.reporting.method_tables import candidate_table, over_draws_cell
-from geosd.reporting.tables import Cell, Column, Table
+from geosd.reporting.method_tables import candidate_method_table, over_draws_method_cell
+from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.collapse import ON_TEST, collapse_rule
 from geosd.scores.equal_movement import (
     AT_DRIFT,
@@ -21,7 +21,7 @@ from geosd.scores.equal_movement import (
     DRIFT,
     EQUAL_DRIFT,
     EQUAL_ID_GAIN,
-    runs_at_equal_movement,
+    gains_at_equal_movement,
 )
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -34,13 +34,13 @@ LAST = {ID: "ID gain", OOD_AVERAGE: "OOD gain", DRIFT: "drift"}
 
 def build(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], parts: Parts) -> Table:
     """Build `table_factorial`: a row for each cell, with its OOD gains at equal movement."""
-    stops = stops_of_runs(scores, drift, models[0], parts)
-    runs = runs_at_equal_movement(stops, [*FACTORS, "seed", "draw"])
+    stops = factorial_run_stops(scores, drift, models[0], parts)
+    runs = gains_at_equal_movement(stops, [*FACTORS, "seed", "draw"])
     rows = []
     for (divergence, ratio, optimiser), cell in runs.groupby([*FACTORS], sort=False):
         label = f"{DIVERGENCES[divergence]}, {ratio:g}, {OPTIMISERS[optimiser]}"
         rows.append((label, DIVERGENCES[divergence], _cells(cell)))
-    return candidate_table(
+    return candidate_method_table(
         "table_factorial",
         "OOD gain at equal movement",
         _note(models[0], stops, runs),
@@ -50,25 +50,28 @@ def build(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], part
     )
 
 
-def _columns(steps: int) -> list[Column]:
+def _columns(steps: int) -> list[TableColumn]:
     columns = []
     for key, words in ENDPOINTS.items():
-        columns += [Column(key, "OOD gain", words), Column(f"{key}.n", "reached by", words)]
+        columns += [
+            TableColumn(key, "OOD gain", words),
+            TableColumn(f"{key}.n", "reached by", words),
+        ]
     after = f"after {steps} steps"
-    columns += [Column(key, label, after) for key, label in LAST.items()]
-    return [*columns, Column(COLLAPSED, "collapsed", after)]
+    columns += [TableColumn(key, label, after) for key, label in LAST.items()]
+    return [*columns, TableColumn(COLLAPSED, "collapsed", after)]
 
 
-def _cells(runs: pd.DataFrame) -> dict[str, Cell]:
+def _cells(runs: pd.DataFrame) -> dict[str, TableCell]:
     """The cells of a row: means over the runs of a cell of the factorial that have a value."""
     by_seed = runs.set_index("seed")
     cells = {}
     for key in (*ENDPOINTS, *LAST):
         form = ".3f" if key == DRIFT else "+.1f"
-        cells[key] = over_draws_cell(by_seed[key], by_seed["draw"], form)
+        cells[key] = over_draws_method_cell(by_seed[key], by_seed["draw"], form)
         if key in ENDPOINTS:
-            cells[f"{key}.n"] = Cell(f"{by_seed[key].notna().sum()} of {len(runs)}")
-    cells[COLLAPSED] = Cell(f"{runs[COLLAPSED].sum()} of {len(runs)}")
+            cells[f"{key}.n"] = TableCell(f"{by_seed[key].notna().sum()} of {len(runs)}")
+    cells[COLLAPSED] = TableCell(f"{runs[COLLAPSED].sum()} of {len(runs)}")
     return cells
 
 

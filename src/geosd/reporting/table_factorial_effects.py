@@ -13,24 +13,24 @@ from geosd.reporting.factorial_runs import (
     OPTIMISERS,
     RATIO,
     Parts,
-    stops_of_runs,
+    factorial_run_stops,
 )
-from geosd.reporting.method_tables import candidate_table
+from geosd.reporting.method_tables import candidate_method_table
 from geosd.reporting.table_factorial import ENDPOINTS
-from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.equal_movement import runs_at_equal_movement
+from geosd.reporting.tables import Table, TableCell, TableColumn
+from geosd.scores.equal_movement import gains_at_equal_movement
 from geosd.scores.factorial_effects import (
-    Change,
+    FactorialChange,
+    effect_over_draws,
     interaction,
     main_effect,
-    over_draws,
 )
 
 HELLINGER = "hellinger"
 INTERACTION = "Interactions"
 
 
-class Effect(NamedTuple):
+class FactorialTableEffect(NamedTuple):
     """An effect of the table: its label, its block, and its value in each draw at an endpoint."""
 
     label: str
@@ -40,17 +40,17 @@ class Effect(NamedTuple):
 
 def build(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], parts: Parts) -> Table:
     """Build `table_factorial_effects`: a row for each effect, in OOD gain at equal movement."""
-    stops = stops_of_runs(scores, drift, models[0], parts)
-    each = runs_at_equal_movement(stops, [*FACTORS, "seed", "draw"])
+    stops = factorial_run_stops(scores, drift, models[0], parts)
+    each = gains_at_equal_movement(stops, [*FACTORS, "seed", "draw"])
     keys = [*FACTORS, "draw"]
     runs = each.groupby(keys, sort=False)[[*ENDPOINTS]].mean().reset_index()
     rows = []
-    for effect in effects_of(runs):
+    for effect in _effects_of(runs):
         cells = {}
         for endpoint in ENDPOINTS:
             cells |= _cells(effect.by_draw(runs, endpoint), endpoint)
         rows.append((effect.label, effect.kind, cells))
-    return candidate_table(
+    return candidate_method_table(
         "table_factorial_effects",
         "Effects of GeoSD's parts on the OOD gain at equal movement",
         _note(models[0], runs),
@@ -60,17 +60,17 @@ def build(scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], part
     )
 
 
-def effects_of(runs: pd.DataFrame) -> Iterator[Effect]:
+def _effects_of(runs: pd.DataFrame) -> Iterator[FactorialTableEffect]:
     """The effects that the settings of some runs allow, main effects first."""
     seen = {factor: set(runs[factor]) for factor in FACTORS}
     divergences = [
-        Change(DIVERGENCE, name, HELLINGER)
+        FactorialChange(DIVERGENCE, name, HELLINGER)
         for name in DIVERGENCES
         if name != HELLINGER and {name, HELLINGER} <= seen[DIVERGENCE]
     ]
-    ratios = [Change(RATIO, ratio, 0.0) for ratio in sorted(seen[RATIO]) if ratio]
+    ratios = [FactorialChange(RATIO, ratio, 0.0) for ratio in sorted(seen[RATIO]) if ratio]
     ratios = ratios if 0.0 in seen[RATIO] else []
-    optimisers = [Change(OPTIMISER, "kfac", "adamw")] if len(seen[OPTIMISER]) == 2 else []
+    optimisers = [FactorialChange(OPTIMISER, "kfac", "adamw")] if len(seen[OPTIMISER]) == 2 else []
     for factor, changes in zip(FACTORS, (divergences, ratios, optimisers), strict=True):
         for change in changes:
             yield _main(change, factor.capitalize())
@@ -80,22 +80,22 @@ def effects_of(runs: pd.DataFrame) -> Iterator[Effect]:
         yield _between(first, second)
 
 
-def _main(change: Change, kind: str) -> Effect:
+def _main(change: FactorialChange, kind: str) -> FactorialTableEffect:
     def by_draw(runs: pd.DataFrame, endpoint: str) -> pd.Series:
         return main_effect(runs, FACTORS, change, endpoint)
 
-    return Effect(_words(change), kind, by_draw)
+    return FactorialTableEffect(_words(change), kind, by_draw)
 
 
-def _between(first: Change, second: Change) -> Effect:
+def _between(first: FactorialChange, second: FactorialChange) -> FactorialTableEffect:
     def by_draw(runs: pd.DataFrame, endpoint: str) -> pd.Series:
         return interaction(runs, FACTORS, first, second, endpoint)
 
     to, of = (_setting(second.factor, setting) for setting in (second.to, second.of))
-    return Effect(f"({_words(first)}) at {to} − at {of}", INTERACTION, by_draw)
+    return FactorialTableEffect(f"({_words(first)}) at {to} − at {of}", INTERACTION, by_draw)
 
 
-def _words(change: Change) -> str:
+def _words(change: FactorialChange) -> str:
     to, of = (_setting(change.factor, setting) for setting in (change.to, change.of))
     return f"{to} − {of}"
 
@@ -106,23 +106,23 @@ def _setting(factor: str, setting: object) -> str:
     return {**DIVERGENCES, **OPTIMISERS}[str(setting)]
 
 
-def _columns() -> list[Column]:
+def _columns() -> list[TableColumn]:
     return [
-        Column(f"{endpoint}{suffix}", label, words)
+        TableColumn(f"{endpoint}{suffix}", label, words)
         for endpoint, words in ENDPOINTS.items()
         for suffix, label in (("", "difference"), (".p", "p"), (".draws", "draws"))
     ]
 
 
-def _cells(by_draw: pd.Series, endpoint: str) -> dict[str, Cell]:
-    found = over_draws(by_draw)
+def _cells(by_draw: pd.Series, endpoint: str) -> dict[str, TableCell]:
+    found = effect_over_draws(by_draw)
     if found is None:
-        return {f"{endpoint}.draws": Cell("0")}
+        return {f"{endpoint}.draws": TableCell("0")}
     test, p = found
     return {
-        endpoint: Cell(test.difference, test.high - test.difference, "+.2f"),
-        f"{endpoint}.p": Cell(p, form=".2g"),
-        f"{endpoint}.draws": Cell(str(len(by_draw))),
+        endpoint: TableCell(test.difference, test.high - test.difference, "+.2f"),
+        f"{endpoint}.p": TableCell(p, form=".2g"),
+        f"{endpoint}.draws": TableCell(str(len(by_draw))),
     }
 
 

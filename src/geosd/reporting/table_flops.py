@@ -3,17 +3,17 @@
 from geosd.claims.published import published
 from geosd.costs.update_operations import (
     FORWARD,
-    UpdateSize,
+    UpdateOperationsSize,
     UpdateUnits,
     forward_units,
     kfac_units,
-    response_tokens_for,
+    tokens_for_update_operations,
     units_by_rule,
     units_counted,
 )
 from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells, comparison_columns
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow
 
 MODEL = "qwen3-8b"
 UNITS, SUMMARY = "Units by component", "Sums"
@@ -25,7 +25,7 @@ QUANTITIES = (
     ComparedQuantity("total", "Total", ".1f", ".2f", SUMMARY),
     ComparedQuantity("ratio", "x OPSD", ".2f", "", SUMMARY),
 )
-WALL_CLOCK = Column("wall_clock.paper", "Wall-clock, x OPSD, paper", SUMMARY)
+WALL_CLOCK = TableColumn("wall_clock.paper", "Wall-clock, x OPSD, paper", SUMMARY)
 RULE = "By the rule: a forward pass 2, a backward pass 4"
 OPERATIONS = "Operation by operation, every response as long as the cap"
 
@@ -33,7 +33,7 @@ OPERATIONS = "Operation by operation, every response as long as the cap"
 def build(problems: int, response_tokens: int, blocks: int, subsample: float) -> Table:
     """Build `table_flops`: by the paper's rule, and counted, for each reading of K-FAC."""
     model = architecture(MODEL)
-    update = UpdateSize(problems, response_tokens)
+    update = UpdateOperationsSize(problems, response_tokens)
     stated = kfac_units(model, update, blocks, subsample)
     every = kfac_units(model, update, blocks, 1.0)
     readings = {
@@ -58,7 +58,7 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
         _row("OPSD, operations counted", OPERATIONS, opsd_counted, opsd_counted),
         _row("GeoSD as built here, operations counted", OPERATIONS, geosd_counted, opsd_counted),
     ]
-    shorter = response_tokens_for(model, update, kfac, blocks, subsample)
+    shorter = tokens_for_update_operations(model, update, kfac, blocks, subsample)
     note = (
         f"At 8B, in units of N B_tok operations; generation is not counted. An update has"
         f" {update.sequences} responses of at most {update.tokens} tokens. The teacher's"
@@ -79,9 +79,9 @@ def build(problems: int, response_tokens: int, blocks: int, subsample: float) ->
     return Table("table_flops", title, note, "Method", head, tuple(rows))
 
 
-def _row(label: str, kind: str, units: UpdateUnits, opsd: UpdateUnits) -> Row:
+def _row(label: str, kind: str, units: UpdateUnits, opsd: UpdateUnits) -> TableRow:
     published_row = published()["flops"]["rows"]["opsd" if units.anchor is None else "geosd"]
     computed = {**vars(units), "total": units.total, "ratio": units.total / opsd.total}
-    wall_clock = Cell(published_row["wall_clock"], form=".2f")
+    wall_clock = TableCell(published_row["wall_clock"], form=".2f")
     compared = comparison_cells(QUANTITIES, computed, published_row)
-    return Row(label, kind, (*compared, wall_clock))
+    return TableRow(label, kind, (*compared, wall_clock))

@@ -6,11 +6,11 @@ from functools import partial
 import pandas as pd
 
 from geosd.problems.search.habits import HABITS
-from geosd.reporting.method_style import ordered
-from geosd.reporting.method_tables import mean_cell, method_table
-from geosd.reporting.tables import Cell, Column, Table
+from geosd.reporting.method_style import ordered_methods
+from geosd.reporting.method_tables import mean_method_cell, method_table
+from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.tidy import select_rows, values_by_seed
+from geosd.scores.tidy import select_tidy_rows, tidy_values_by_seed
 
 SPLITS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
 
@@ -19,8 +19,10 @@ def build(habits: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     """Build `table_habits`: a row for each method, a column for each habit on each split."""
     columns = [
         (
-            Column(f"{model}.{benchmark}.{habit}", words, f"{model}, {split}"),
-            partial(_cell, select_rows(habits, model=model, benchmark=benchmark, quantity=habit)),
+            TableColumn(f"{model}.{benchmark}.{habit}", words, f"{model}, {split}"),
+            partial(
+                _cell, select_tidy_rows(habits, model=model, benchmark=benchmark, quantity=habit)
+            ),
         )
         for model in models
         for benchmark, split in SPLITS.items()
@@ -32,8 +34,10 @@ def build(habits: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         " equation, retries of the trials after a failed one. OOD is the mean of its benchmarks"
         " within each run."
     )
-    return method_table("table_habits", "Habits of the responses", note, ordered(methods), columns)
+    return method_table(
+        "table_habits", "Habits of the responses", note, ordered_methods(methods), columns
+    )
 
 
-def _cell(rows: pd.DataFrame, variant: str) -> Cell:
-    return mean_cell(values_by_seed(select_rows(rows, variant=variant)))
+def _cell(rows: pd.DataFrame, variant: str) -> TableCell:
+    return mean_method_cell(tidy_values_by_seed(select_tidy_rows(rows, variant=variant)))

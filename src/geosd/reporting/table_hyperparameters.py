@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from geosd.claims.published import published
 from geosd.dotted_keys import dotted_items
-from geosd.reporting.tables import MISSING, Cell, Column, Row, Table
+from geosd.reporting.tables import MISSING, Table, TableCell, TableColumn, TableRow
 
 KINDS = {
     "runs": "Runs",
@@ -19,7 +19,7 @@ KINDS = {
 NOT_GIVEN = "not given"
 
 
-class SettingOwner(NamedTuple):
+class _SettingOwner(NamedTuple):
     """Whom a hyperparameter is for; None where it is for all models, or for all variants."""
 
     model: str | None
@@ -31,7 +31,7 @@ def build(hyperparameters: Mapping[str, Any]) -> Table:
     rows = {kind: [] for kind in KINDS}
     for key, values in _by_key(hyperparameters).items():
         kind = key.split(".")[0]
-        rows[kind].append(Row(key, KINDS[kind], _cells(key, values)))
+        rows[kind].append(TableRow(key, KINDS[kind], _cells(key, values)))
     note = (
         "Keys are those of params.yaml with all overlays laid, objective.name.key those of the"
         " losses. Where models or variants differ, each value names its own. The paper gives no"
@@ -39,31 +39,31 @@ def build(hyperparameters: Mapping[str, Any]) -> Table:
         " chosen."
     )
     columns = (
-        Column("value", "this study"),
-        Column("value.paper", "paper"),
-        Column("as_paper", "as in the paper"),
-        Column("place", "place in the paper"),
+        TableColumn("value", "this study"),
+        TableColumn("value.paper", "paper"),
+        TableColumn("as_paper", "as in the paper"),
+        TableColumn("place", "place in the paper"),
     )
     all_rows = tuple(row for kind in rows.values() for row in kind)
     return Table("table_hyperparameters", "Hyperparameters", note, "Key", columns, all_rows)
 
 
-def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[SettingOwner, Any]]:
+def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[_SettingOwner, Any]]:
     """Each key's values by job, in the order of the settings."""
-    by_key: dict[str, dict[SettingOwner, Any]] = defaultdict(dict)
+    by_key: dict[str, dict[_SettingOwner, Any]] = defaultdict(dict)
 
-    def add(section: str, values: Any, job: SettingOwner) -> None:
+    def add(section: str, values: Any, job: _SettingOwner) -> None:
         for key, value in dotted_items({section: values}):
             if value is not None:
                 by_key[key][job] = value
 
     for section in ("runs", "data"):
-        add(section, settings[section], SettingOwner(None, None))
+        add(section, settings[section], _SettingOwner(None, None))
     for model, sections in settings["models"].items():
         for section in ("pool", "evaluation"):
-            add(section, sections[section], SettingOwner(model, None))
+            add(section, sections[section], _SettingOwner(model, None))
         for variant, training in sections["training"].items():
-            owner = SettingOwner(model, variant)
+            owner = _SettingOwner(model, variant)
             shared = dict(training)
             objective = dict(shared.pop("objective"))
             name = objective.pop("name")
@@ -72,12 +72,12 @@ def _by_key(settings: Mapping[str, Any]) -> dict[str, dict[SettingOwner, Any]]:
     return by_key
 
 
-def _cells(key: str, values: Mapping[SettingOwner, Any]) -> tuple[Cell, ...]:
-    ours = Cell(_by_owner(values))
+def _cells(key: str, values: Mapping[_SettingOwner, Any]) -> tuple[TableCell, ...]:
+    ours = TableCell(_by_owner(values))
     entries = {job: _entry(key, job) for job in values}
     given = {job: entry for job, entry in entries.items() if entry is not None}
     if not given:
-        return ours, Cell(NOT_GIVEN), Cell(MISSING), Cell(MISSING)
+        return ours, TableCell(NOT_GIVEN), TableCell(MISSING), TableCell(MISSING)
     paper = _by_owner({job: entry["value"] for job, entry in given.items()})
     same = [_agrees(values[job], entry) for job, entry in given.items()]
     verdict = "no"
@@ -86,10 +86,10 @@ def _cells(key: str, values: Mapping[SettingOwner, Any]) -> tuple[Cell, ...]:
     elif any(same):
         verdict = "partly"
     places = "; ".join(dict.fromkeys(entry["place"] for entry in given.values()))
-    return ours, Cell(paper), Cell(verdict), Cell(places)
+    return ours, TableCell(paper), TableCell(verdict), TableCell(places)
 
 
-def _entry(key: str, job: SettingOwner) -> Mapping[str, Any] | None:
+def _entry(key: str, job: _SettingOwner) -> Mapping[str, Any] | None:
     """The paper's entry for a job, the first that is about it."""
     for entry in published()["hyperparameters"]["entries"]:
         of_model = job.model in entry.get("models", [job.model])
@@ -105,7 +105,7 @@ def _agrees(value: Any, entry: Mapping[str, Any]) -> bool:
     return value == entry["value"]
 
 
-def _by_owner(values: Mapping[SettingOwner, Any]) -> str:
+def _by_owner(values: Mapping[_SettingOwner, Any]) -> str:
     """A value as text; if jobs differ, each value with whom it is for."""
     texts = {job: _text(value) for job, value in values.items()}
     if len(set(texts.values())) == 1:
@@ -114,7 +114,7 @@ def _by_owner(values: Mapping[SettingOwner, Any]) -> str:
     return "; ".join(f"{text} ({', '.join(owners)})" for text, owners in by_text.items())
 
 
-def _owners_by_text(texts: Mapping[SettingOwner, str]) -> dict[str, list[str]]:
+def _owners_by_text(texts: Mapping[_SettingOwner, str]) -> dict[str, list[str]]:
     """Text -> whose it is: variants or models where these decide it alone, else both.
 
     Names are those of params.yaml: labels of ablations hold commas.

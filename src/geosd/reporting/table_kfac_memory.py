@@ -3,10 +3,15 @@
 from typing import Any
 
 from geosd.claims.published import published
-from geosd.costs.memory_and_disk import GB, TrainingMemory, rounded_memory, training_memory
+from geosd.costs.memory_and_disk import (
+    GB,
+    TotalTrainingMemory,
+    rounded_memory,
+    total_training_memory,
+)
 from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import ComparedQuantity, comparison_cells, comparison_columns
-from geosd.reporting.tables import Cell, Column, Row, Table
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow
 
 QUANTITIES = (
     ComparedQuantity("full", "Full EMA", ".1f", ".2f"),
@@ -15,11 +20,15 @@ QUANTITIES = (
     ComparedQuantity("total", "Total", ".1f", ".2f"),
     ComparedQuantity("increase", "increase, %", "+.0f", "+.1f"),
 )
-GIVEN = (Column("parameters_billions", "N, billions"), Column("g", "g"), Column("dtype", "dtype"))
+GIVEN = (
+    TableColumn("parameters_billions", "N, billions"),
+    TableColumn("g", "g"),
+    TableColumn("dtype", "dtype"),
+)
 MORE = (
-    Column("snapshot.rounded", "ckpt, N rounded"),
-    Column("total.rounded", "Total, terms rounded"),
-    Column("kfac.shared", "K-FAC as built here"),
+    TableColumn("snapshot.rounded", "ckpt, N rounded"),
+    TableColumn("total.rounded", "Total, terms rounded"),
+    TableColumn("kfac.shared", "K-FAC as built here"),
 )
 
 
@@ -39,21 +48,23 @@ def build() -> Table:
     return Table("table_kfac_memory", title, note, "Model", head, tuple(rows))
 
 
-def _row(name: str, published_row: dict[str, Any]) -> Row:
+def _row(name: str, published_row: dict[str, Any]) -> TableRow:
     model, setting = architecture(name), (published_row["blocks"], published_row["storage"])
-    separate, shared = (training_memory(model, *setting, share_inputs=s) for s in (False, True))
-    compared = comparison_cells(QUANTITIES, memory_in_gb(separate), published_row)
-    given = (
-        Cell(model.parameters / 1e9, form=".3f"),
-        Cell(published_row["blocks"], form="d"),
-        Cell(published_row["storage"]),
+    separate, shared = (
+        total_training_memory(model, *setting, share_inputs=s) for s in (False, True)
     )
-    rounded = [Cell(round(gb, 10)) for gb in rounded_memory(separate)]
-    shared_kfac = Cell(shared.kfac / GB, form=".2f")
-    return Row(model.label, "", (*given, *compared, *rounded, shared_kfac))
+    compared = comparison_cells(QUANTITIES, _memory_in_gb(separate), published_row)
+    given = (
+        TableCell(model.parameters / 1e9, form=".3f"),
+        TableCell(published_row["blocks"], form="d"),
+        TableCell(published_row["storage"]),
+    )
+    rounded = [TableCell(round(gb, 10)) for gb in rounded_memory(separate)]
+    shared_kfac = TableCell(shared.kfac / GB, form=".2f")
+    return TableRow(model.label, "", (*given, *compared, *rounded, shared_kfac))
 
 
-def memory_in_gb(state: TrainingMemory) -> dict[str, float]:
+def _memory_in_gb(state: TotalTrainingMemory) -> dict[str, float]:
     """The terms of a training state as in Table kfac_memory, in GB; `increase` in percent."""
     in_gb = {name: size / GB for name, size in vars(state).items()}
     return in_gb | {"total": state.extra / GB, "increase": state.increase}

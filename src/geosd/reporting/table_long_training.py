@@ -5,11 +5,17 @@ from collections.abc import Sequence
 import pandas as pd
 
 from geosd.reporting.factorial_runs import DIVERGENCES
-from geosd.reporting.long_runs import CELL, REFRESH, LongRuns, judged_steps, refresh_words
-from geosd.reporting.method_tables import candidate_table, over_draws_cell
-from geosd.reporting.tables import Cell, Column, Table
+from geosd.reporting.long_runs import (
+    CELL,
+    REFRESH,
+    LongRuns,
+    long_run_refresh_words,
+    long_run_steps,
+)
+from geosd.reporting.method_tables import candidate_method_table, over_draws_method_cell
+from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.equal_movement import DRIFT
-from geosd.scores.long_training import growth_per_window, late_growth, step_of_fall
+from geosd.scores.long_training import late_growth, long_training_fall, long_training_growth
 from geosd.scores.rate_selection import COLLAPSE
 from geosd.scores.score_table import ID, OOD_AVERAGE
 
@@ -20,13 +26,13 @@ def build(
     scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], long_runs: LongRuns
 ) -> Table:
     """Build `table_long_training`: a row for each divergence and refresh of the anchor."""
-    stops = judged_steps(scores, drift, models[0], long_runs)
+    stops = long_run_steps(scores, drift, models[0], long_runs)
     steps = int(stops["steps"].max())
     rows = []
     for (divergence, refresh), cell in stops.groupby([*CELL], sort=False):
-        label = f"{DIVERGENCES[divergence]}, {refresh_words(refresh, steps)}"
+        label = f"{DIVERGENCES[divergence]}, {long_run_refresh_words(refresh, steps)}"
         rows.append((label, DIVERGENCES[divergence], _cells(cell, steps)))
-    return candidate_table(
+    return candidate_method_table(
         "table_long_training",
         "Long training, by refresh of the anchor",
         _note(models[0], stops, steps),
@@ -36,68 +42,68 @@ def build(
     )
 
 
-def phases_of(steps: int) -> list[tuple[int, int]]:
+def _phases_of(steps: int) -> list[tuple[int, int]]:
     """First and last step of the three phases in which drift is told: to a tenth, a half, the end.
 
     Example:
-        >>> phases_of(2000)
+        >>> _phases_of(2000)
         [(0, 200), (200, 1000), (1000, 2000)]
     """
     ends = [steps // 10, steps // 2, steps]
     return list(zip([0, *ends], ends, strict=False))
 
 
-def endpoints_of_run(path: pd.DataFrame, steps: int) -> dict[str, float]:
+def _endpoints_of_run(path: pd.DataFrame, steps: int) -> dict[str, float]:
     """The endpoints of a run: drift and its growth a window in each phase, and the others."""
     moved = {0: 0.0, **path.set_index("steps")[DRIFT]}
     refresh = int(path[REFRESH].iloc[0])
     values = {}
-    for first, last in phases_of(steps):
+    for first, last in _phases_of(steps):
         values[f"{DRIFT}_{last}"] = moved[last]
         if refresh <= steps:
-            grown = growth_per_window((moved[first], moved[last]), (first, last), refresh)
+            grown = long_training_growth((moved[first], moved[last]), (first, last), refresh)
             values[f"window_{last}"] = grown
     values[LATE] = 100 * late_growth(moved[steps // 2], moved[steps])
-    values[FALL] = step_of_fall(path["steps"], path[OOD_AVERAGE], COLLAPSE)
+    values[FALL] = long_training_fall(path["steps"], path[OOD_AVERAGE], COLLAPSE)
     values[BEST_ID] = path[ID].max()
     last_gains = path.set_index("steps").loc[steps]
     values |= {ID: last_gains[ID], OOD_AVERAGE: last_gains[OOD_AVERAGE]}
     return values
 
 
-def _columns(steps: int) -> list[Column]:
-    phases = phases_of(steps)
-    drift = [Column(f"{DRIFT}_{last}", f"step {last}", "drift (rad)") for _, last in phases]
+def _columns(steps: int) -> list[TableColumn]:
+    phases = _phases_of(steps)
+    drift = [TableColumn(f"{DRIFT}_{last}", f"step {last}", "drift (rad)") for _, last in phases]
     windows = [
-        Column(f"window_{last}", f"{first} to {last}", "drift a window (rad)")
+        TableColumn(f"window_{last}", f"{first} to {last}", "drift a window (rad)")
         for first, last in phases
     ]
-    late = Column(LATE, "in the second half (%)", "drift (rad)")
+    late = TableColumn(LATE, "in the second half (%)", "drift (rad)")
     after = f"after {steps} steps"
     return [
         *drift,
         late,
         *windows,
-        Column(FALL, "at step", f"{COLLAPSE:g} points lost OOD"),
-        Column(f"{FALL}.n", "by", f"{COLLAPSE:g} points lost OOD"),
-        Column(BEST_ID, "best ID gain", "at any stop"),
-        Column(ID, "ID gain", after),
-        Column(OOD_AVERAGE, "OOD gain", after),
+        TableColumn(FALL, "at step", f"{COLLAPSE:g} points lost OOD"),
+        TableColumn(f"{FALL}.n", "by", f"{COLLAPSE:g} points lost OOD"),
+        TableColumn(BEST_ID, "best ID gain", "at any stop"),
+        TableColumn(ID, "ID gain", after),
+        TableColumn(OOD_AVERAGE, "OOD gain", after),
     ]
 
 
-def _cells(cell: pd.DataFrame, steps: int) -> dict[str, Cell]:
+def _cells(cell: pd.DataFrame, steps: int) -> dict[str, TableCell]:
     """The cells of a row: means over draws ± half-width of the interval."""
     by_run = {
-        (seed, draw): endpoints_of_run(path, steps)
+        (seed, draw): _endpoints_of_run(path, steps)
         for (seed, draw), path in cell.groupby(["seed", "draw"], sort=False)
     }
     runs = pd.DataFrame(by_run).T.rename_axis(["seed", "draw"]).reset_index("draw")
     cells = {}
     for key in runs.columns.drop("draw"):
-        cells[key] = over_draws_cell(runs[key], runs["draw"], _form(key))
+        cells[key] = over_draws_method_cell(runs[key], runs["draw"], _form(key))
     fallen = runs[FALL].notna().sum()
-    cells[f"{FALL}.n"] = Cell(f"{fallen} of {len(runs)}")
+    cells[f"{FALL}.n"] = TableCell(f"{fallen} of {len(runs)}")
     return cells
 
 

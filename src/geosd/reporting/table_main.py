@@ -8,15 +8,15 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims.judging import HARDLY_MOVED
-from geosd.reporting.method_style import method, ordered
+from geosd.reporting.method_style import method_style, ordered_methods
 from geosd.reporting.method_tables import (
     MethodColumn,
-    accuracy_cell,
-    accuracy_note,
-    change_cell,
+    accuracy_method_cell,
+    change_method_cell,
     method_table,
+    method_table_accuracy_note,
 )
-from geosd.reporting.tables import Cell, Column, Table
+from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.score_table import (
     ID,
     NOT_COMPARED_METRICS,
@@ -25,7 +25,7 @@ from geosd.scores.score_table import (
     WITH_SOLUTION,
     scores_by_seed,
 )
-from geosd.scores.step_log_tables import final_drift
+from geosd.scores.step_log_tables import step_log_final_drift
 
 SHOWN_PERCENT = 0.05
 """Least share of responses, in percent, that is not printed as 0.0."""
@@ -43,18 +43,18 @@ def build(
     """
     columns: list[MethodColumn] = []
     for model in models:
-        accuracy = partial(accuracy_cell, scores, model)
-        in_distribution = Column(f"{model}.{ID}", "ID", model, "high")
-        average = Column(f"{model}.{OOD_AVERAGE}", "OOD avg.", model, "high")
-        change = Column(f"{model}.delta_ood", "Δ OOD", model, "gain")
+        accuracy = partial(accuracy_method_cell, scores, model)
+        in_distribution = TableColumn(f"{model}.{ID}", "ID", model, "high")
+        average = TableColumn(f"{model}.{OOD_AVERAGE}", "OOD avg.", model, "high")
+        change = TableColumn(f"{model}.delta_ood", "Δ OOD", model, "gain")
         columns += [
             (in_distribution, partial(accuracy, benchmark=ID)),
             (average, partial(accuracy, benchmark=OOD_AVERAGE)),
             (change, partial(_change, scores, model)),
         ]
     note = (
-        f"{accuracy_note(scores)}. OOD avg. is taken within each run over its OOD benchmarks;"
-        " Δ OOD is its change from π₀."
+        f"{method_table_accuracy_note(scores)}. OOD avg. is taken within each run over its OOD"
+        " benchmarks; Δ OOD is its change from π₀."
     )
     still = [name for name in methods if _hardly_moved(drift, models, name)]
     if still:
@@ -63,31 +63,33 @@ def build(
             " one model or more."
         )
     title = "In-distribution and out-of-distribution accuracy"
-    table = method_table("table_main", title, note, ordered(methods), columns)
+    table = method_table("table_main", title, note, ordered_methods(methods), columns)
     rows = []
-    for row, name in zip(table.rows, ordered(methods), strict=True):
+    for row, name in zip(table.rows, ordered_methods(methods), strict=True):
         rows.append(replace(row, mark=STILL if name in still else ""))
     table = replace(table, rows=tuple(rows))
     if NOT_COMPARED_METRICS["no answer"] not in set(scores["metric"]):
         return table
     remarks = []
     for model in models:
-        remarks += _remarks(scores, model, ordered(methods))
+        remarks += _remarks(scores, model, ordered_methods(methods))
     return replace(table, remarks=tuple(remarks))
 
 
 def _hardly_moved(drift: pd.DataFrame, models: Sequence[str], variant: str) -> bool:
     """Whether a method's runs end near the base model, on one model or more."""
-    return any(final_drift(drift, model, variant).mean() < HARDLY_MOVED for model in models)
+    return any(
+        step_log_final_drift(drift, model, variant).mean() < HARDLY_MOVED for model in models
+    )
 
 
-def _change(scores: pd.DataFrame, model: str, variant: str) -> Cell:
+def _change(scores: pd.DataFrame, model: str, variant: str) -> TableCell:
     """The change of a method's OOD average from that of pi_0."""
     if variant == "pi_0":
-        return Cell(None)
-    own = accuracy_cell(scores, model, variant, OOD_AVERAGE)
-    base = accuracy_cell(scores, model, "pi_0", OOD_AVERAGE)
-    return change_cell(own.number, base.number)
+        return TableCell(None)
+    own = accuracy_method_cell(scores, model, variant, OOD_AVERAGE)
+    base = accuracy_method_cell(scores, model, "pi_0", OOD_AVERAGE)
+    return change_method_cell(own.number, base.number)
 
 
 def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Iterator[str]:
@@ -115,8 +117,8 @@ def _remarks(scores: pd.DataFrame, model: str, variants: Sequence[str]) -> Itera
             in_distribution = mean(variant, ID, metric)
             average = mean(variant, OOD_AVERAGE, metric)
             if in_distribution >= SHOWN_PERCENT or average >= SHOWN_PERCENT:
-                both = f"{Cell(in_distribution).text} / {Cell(average).text}"
-                cells.append(f"{method(variant).label} {both}")
+                both = f"{TableCell(in_distribution).text} / {TableCell(average).text}"
+                cells.append(f"{method_style(variant).label} {both}")
         if cells:
             found.append(f"{reason}: {', '.join(cells)}")
     yield (

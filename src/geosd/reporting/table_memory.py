@@ -4,11 +4,11 @@ from geosd.claims.published import published
 from geosd.costs.memory_and_disk import (
     GB,
     STATE_BYTES,
-    kept_of_state,
-    logits_bytes,
-    training_memory,
+    logits_in_memory,
+    memory_of_logits,
+    total_training_memory,
 )
-from geosd.costs.update_operations import UpdateSize
+from geosd.costs.update_operations import UpdateOperationsSize
 from geosd.models.architectures import architecture
 from geosd.reporting.paper_comparison import (
     ComparedQuantity,
@@ -16,7 +16,7 @@ from geosd.reporting.paper_comparison import (
     comparison_cells,
     comparison_columns,
 )
-from geosd.reporting.tables import Row, Table
+from geosd.reporting.tables import Table, TableRow
 
 MODEL = "qwen3-8b"
 QUANTITIES = (
@@ -30,12 +30,12 @@ QUANTITIES = (
 
 def build(problems: int, response_tokens: int, top_k: int | None) -> Table:
     """Build `table_memory`: OPSD, and GeoSD as in the paper, without the anchor, as built here."""
-    update = UpdateSize(problems, response_tokens)
+    update = UpdateOperationsSize(problems, response_tokens)
     ladder = published()["kfac_memory"]["rows"][MODEL]
     model = architecture(MODEL)
     setting = (ladder["blocks"], ladder["storage"])
-    separate = training_memory(model, *setting, share_inputs=False)
-    shared = training_memory(model, *setting, share_inputs=True)
+    separate = total_training_memory(model, *setting, share_inputs=False)
+    shared = total_training_memory(model, *setting, share_inputs=True)
     published_rows = published()["memory_methods"]["rows"]
     in_text = {entry["key"]: entry["value"] for entry in published()["text"]}
     workers = {"ratio": 1 + in_text["kfac_increase_percent"] / 100}
@@ -47,8 +47,8 @@ def build(problems: int, response_tokens: int, top_k: int | None) -> Table:
         _row("GeoSD, as built here", _gb(shared.base, shared.kfac, shared.snapshot), {}),
     )
     terms = ", ".join(f"{name} {size}" for name, size in STATE_BYTES.items())
-    kept = logits_bytes(update, kept_of_state(model, top_k)) / GB
-    union = logits_bytes(update, kept_of_state(model, top_k, models=3)) / GB
+    kept = memory_of_logits(update, logits_in_memory(model, top_k)) / GB
+    union = memory_of_logits(update, logits_in_memory(model, top_k, models=3)) / GB
     note = (
         f"GB of 10^9 bytes. Base train is {sum(STATE_BYTES.values())} bytes for each of"
         f" {model.parameters / 1e9:.3f} billion parameters ({terms}), without activations. K-FAC"
@@ -71,5 +71,5 @@ def _gb(base: int, kfac: int | None = None, snapshot: int | None = None) -> Numb
     return in_gb | {"total": total / GB, "ratio": total / base}
 
 
-def _row(label: str, computed: Numbers, published: Numbers) -> Row:
-    return Row(label, "", comparison_cells(QUANTITIES, computed, published))
+def _row(label: str, computed: Numbers, published: Numbers) -> TableRow:
+    return TableRow(label, "", comparison_cells(QUANTITIES, computed, published))

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from geosd.reporting.method_style import method, ordered
-from geosd.reporting.method_tables import candidate_table
-from geosd.reporting.sentences import accuracy_name
-from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
-from geosd.scores.statistics import effect_interval, holm
-from geosd.scores.tidy import select_rows
+from geosd.reporting.method_style import method_style, ordered_methods
+from geosd.reporting.method_tables import candidate_method_table
+from geosd.reporting.sentences import accuracy_in_sentence
+from geosd.reporting.tables import Table, TableCell, TableColumn
+from geosd.scores.score_table import ID, OOD_AVERAGE, score_table_replicates, scores_by_seed
+from geosd.scores.statistics import holm, student_effect_interval
+from geosd.scores.tidy import select_tidy_rows
 
 REFERENCE = "fwdkl"
 LEVEL = 0.05
@@ -25,15 +25,15 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
     95 %, over base models: the mean over the runs of a draw is one value, and of all models
     together each base model counts alike.
     """
-    compared = ordered(name for name in methods if name not in ("pi_0", REFERENCE))
-    cells: dict[str, dict[str, Cell]] = {name: {} for name in compared}
+    compared = ordered_methods(name for name in methods if name not in ("pi_0", REFERENCE))
+    cells: dict[str, dict[str, TableCell]] = {name: {} for name in compared}
     groups = {model: [model] for model in models}
     if len(models) > 1:
         groups[ALL] = list(models)
     for group, of_group in groups.items():
         for benchmark, label in LABELS.items():
             tests = {
-                name: effect_interval(
+                name: student_effect_interval(
                     [_differences(scores, model, name, benchmark) for model in of_group]
                 )
                 for name in compared
@@ -42,19 +42,21 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
             for (name, test), p in zip(tests.items(), p_values, strict=True):
                 half = test.high - test.difference
                 rank = "best" if p < LEVEL else ""
-                cells[name][f"{group} {label}"] = Cell(test.difference, half, "+.1f", rank)
+                cells[name][f"{group} {label}"] = TableCell(test.difference, half, "+.1f", rank)
     note = (
-        f"{accuracy_name(scores)} of a method minus that of FwdKL with the same seed, in points,"
-        " mean ± half-width of Student's 95 % interval over base models; the draws of all models"
-        f" count alike. Bold: p < {LEVEL} by the paired t test, two-sided, with Holm's correction"
-        " over the methods of the column."
+        f"{accuracy_in_sentence(scores)} of a method minus that of FwdKL with the same seed, in"
+        " points, mean ± half-width of Student's 95 % interval over base models; the draws of all"
+        f" models count alike. Bold: p < {LEVEL} by the paired t test, two-sided, with Holm's"
+        " correction over the methods of the column."
     )
     columns = [
-        Column(f"{group} {label}", label, group) for group in groups for label in LABELS.values()
+        TableColumn(f"{group} {label}", label, group)
+        for group in groups
+        for label in LABELS.values()
     ]
-    rows = ((method(name).label, method(name).kind, own) for name, own in cells.items())
+    rows = ((method_style(name).label, method_style(name).kind, own) for name, own in cells.items())
     title = "Differences to FwdKL, paired by run"
-    return candidate_table("table_paired_differences", title, note, "Method", columns, rows)
+    return candidate_method_table("table_paired_differences", title, note, "Method", columns, rows)
 
 
 def _differences(
@@ -64,5 +66,5 @@ def _differences(
     own = scores_by_seed(scores, model, variant, benchmark)
     reference = scores_by_seed(scores, model, REFERENCE, benchmark)
     differences = (own - reference).dropna()
-    draws = replicates_by_seed(select_rows(scores, model=model))
+    draws = score_table_replicates(select_tidy_rows(scores, model=model))
     return differences, draws.reindex(differences.index)

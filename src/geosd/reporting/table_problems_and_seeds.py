@@ -7,16 +7,16 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.factorial_runs import DIVERGENCES, OPTIMISERS, Parts
-from geosd.reporting.method_tables import candidate_table
-from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.factorial_effects import curvature_ratio
+from geosd.reporting.method_tables import candidate_method_table
+from geosd.reporting.tables import Table, TableCell, TableColumn
+from geosd.scores.factorial_effects import factorial_curvature_ratio
 from geosd.scores.problems_and_seeds import (
-    Interval,
+    ProblemsAndSeedsInterval,
     by_seed,
-    gaps_between,
+    gaps_by_problem_and_seed,
     over_problems,
     over_problems_and_seeds,
-    shares_of,
+    shares_by_problem_and_seed,
 )
 
 BASE = "pi_0"
@@ -31,19 +31,19 @@ Shares = Mapping[str, pd.DataFrame]
 def build(shares: pd.DataFrame, models: Sequence[str], parts: Parts) -> Table:
     """Build `table_problems_and_seeds`: a row for each cell at its end, and for pairs of cells.
 
-    A cell's row is its gain over pi_0; that of a pair of `pairs_of_cells` is their difference.
+    A cell's row is its gain over pi_0; that of a pair of `_pairs_of_cells` is their difference.
     """
     model = models[0]
-    ends = cells_at_their_end(parts)
+    ends = table_cells_with_seeds(parts)
     tables = {name: _both_sides(shares, model, name) for name in (BASE, *ends)}
     rows = [
         (f"{words} − π₀", "Gain", _cells(tables[name], tables[BASE]))
         for name, words in ends.items()
     ]
-    for first, second in pairs_of_cells(ends, parts):
+    for first, second in _pairs_of_cells(ends, parts):
         words = f"{ends[first]} − {ends[second]}"
         rows.append((words, "Difference", _cells(tables[first], tables[second])))
-    return candidate_table(
+    return candidate_method_table(
         "table_problems_and_seeds",
         "Gains and differences, by problem and by seed",
         _note(shares, model, parts),
@@ -53,14 +53,14 @@ def build(shares: pd.DataFrame, models: Sequence[str], parts: Parts) -> Table:
     )
 
 
-def cells_at_their_end(parts: Parts) -> dict[str, str]:
+def table_cells_with_seeds(parts: Parts) -> dict[str, str]:
     """The candidates of the most steps -> the words of their cells, the paper's first."""
     most = max(of["steps"] for of in parts.values())
     ends = [name for name, of in parts.items() if of["steps"] == most]
     return {name: _words(parts[name]) for name in sorted(ends, key=lambda e: _levels(parts[e]))}
 
 
-def pairs_of_cells(ends: Mapping[str, str], parts: Parts) -> list[tuple[str, str]]:
+def _pairs_of_cells(ends: Mapping[str, str], parts: Parts) -> list[tuple[str, str]]:
     """Pairs of cells that differ in one part, or of which the first is the paper's method.
 
     Of two that differ in one part the first is the nearer one to the paper's method: its divergence
@@ -78,46 +78,48 @@ def pairs_of_cells(ends: Mapping[str, str], parts: Parts) -> list[tuple[str, str
 
 def _levels(part: Mapping[str, Any]) -> tuple[int, float, int]:
     """Divergence, curvature ratio and optimiser as numbers that ascend from the paper's."""
-    ratio = curvature_ratio(part["divergence"], part["drift_penalty"])
+    ratio = factorial_curvature_ratio(part["divergence"], part["drift_penalty"])
     divergence = list(DIVERGENCES).index(part["divergence"])
     return divergence, -ratio, list(OPTIMISERS).index(part["rule"])
 
 
 def _words(part: Mapping[str, Any]) -> str:
     divergence, optimiser = DIVERGENCES[part["divergence"]], OPTIMISERS[part["rule"]]
-    ratio = curvature_ratio(part["divergence"], part["drift_penalty"])
+    ratio = factorial_curvature_ratio(part["divergence"], part["drift_penalty"])
     return f"({divergence}, {ratio:g}, {optimiser})"
 
 
 def _both_sides(shares: pd.DataFrame, model: str, name: str) -> dict[str, Shares]:
-    return {key: shares_of(shares, model, name, outside=key == "ood") for key in SIDES}
+    return {
+        key: shares_by_problem_and_seed(shares, model, name, outside=key == "ood") for key in SIDES
+    }
 
 
-def _columns() -> list[Column]:
+def _columns() -> list[TableColumn]:
     columns = []
     for key, label in SIDES.items():
         columns += [
-            Column(key, "points", label),
-            Column(f"{key}.problems", "over problems", label),
-            Column(f"{key}.both", "over problems and seeds", label),
-            Column(f"{key}.seeds", "of each seed", label),
+            TableColumn(key, "points", label),
+            TableColumn(f"{key}.problems", "over problems", label),
+            TableColumn(f"{key}.both", "over problems and seeds", label),
+            TableColumn(f"{key}.seeds", "of each seed", label),
         ]
     return columns
 
 
-def _cells(a: Mapping[str, Shares], b: Mapping[str, Shares]) -> dict[str, Cell]:
+def _cells(a: Mapping[str, Shares], b: Mapping[str, Shares]) -> dict[str, TableCell]:
     cells = {}
     for key in SIDES:
-        gaps = gaps_between(a[key], b[key])
+        gaps = gaps_by_problem_and_seed(a[key], b[key])
         alone, both = over_problems(gaps), over_problems_and_seeds(gaps)
-        cells[key] = Cell(both.difference, form="+.1f")
-        cells[f"{key}.problems"] = Cell(_ends(alone))
-        cells[f"{key}.both"] = Cell(_ends(both))
-        cells[f"{key}.seeds"] = Cell(", ".join(_signed(value) for value in by_seed(gaps)))
+        cells[key] = TableCell(both.difference, form="+.1f")
+        cells[f"{key}.problems"] = TableCell(_ends(alone))
+        cells[f"{key}.both"] = TableCell(_ends(both))
+        cells[f"{key}.seeds"] = TableCell(", ".join(_signed(value) for value in by_seed(gaps)))
     return cells
 
 
-def _ends(interval: Interval) -> str:
+def _ends(interval: ProblemsAndSeedsInterval) -> str:
     return f"[{_signed(interval.low)}, {_signed(interval.high)}]"
 
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import pandas as pd
 
-from geosd.reporting.method_style import method
+from geosd.reporting.method_style import method_style
 from geosd.reporting.method_tables import (
-    candidate_table,
-    mean_cell,
-    paired_change_cell,
-    paired_note,
+    candidate_method_table,
+    mean_method_cell,
+    method_table_paired_note,
+    paired_method_cell,
 )
-from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
-from geosd.scores.step_log_tables import DRIFT, final_drift
-from geosd.scores.tidy import select_rows
+from geosd.reporting.tables import Table, TableCell, TableColumn
+from geosd.scores.score_table import ID, OOD_AVERAGE, score_table_replicates, scores_by_seed
+from geosd.scores.step_log_tables import DRIFT, step_log_final_drift
+from geosd.scores.tidy import select_tidy_rows
 
 LABELS = {ID: "ID", OOD_AVERAGE: "OOD avg.", DRIFT: "d_FR to π₀"}
 
@@ -37,24 +37,24 @@ def build(
     for variant in (name for name in methods if name in candidates.values()):
         others = [name for name, owner in candidates.items() if owner == variant]
         for name in (variant, *others):
-            label = method(variant).label if name == variant else f"  {_words(changes[name])}"
-            cells: dict[str, Cell] = {}
+            label = method_style(variant).label if name == variant else f"  {_words(changes[name])}"
+            cells: dict[str, TableCell] = {}
             for model in models:
                 cells |= _cells(scores, drift, model, name, variant)
             rows.append((label, variant, cells))
-    return candidate_table(
+    return candidate_method_table(
         "table_readings",
         "Readings that were not chosen",
-        paired_note(scores, "the reading that is used"),
+        method_table_paired_note(scores, "the reading that is used"),
         "Reading",
         [column for model in models for column in _columns(model)],
         rows,
     )
 
 
-def _columns(model: str) -> list[Column]:
+def _columns(model: str) -> list[TableColumn]:
     return [
-        Column(f"{model}.{key}{change}", f"{head}{label}", model)
+        TableColumn(f"{model}.{key}{change}", f"{head}{label}", model)
         for key, label in LABELS.items()
         for change, head in (("", ""), (".delta", "Δ "))
     ]
@@ -62,19 +62,21 @@ def _columns(model: str) -> list[Column]:
 
 def _cells(
     scores: pd.DataFrame, drift: pd.DataFrame, model: str, name: str, variant: str
-) -> dict[str, Cell]:
+) -> dict[str, TableCell]:
     """Value and change of each quantity, for a method (`name` is `variant`) or another reading."""
     cells = {}
     for key in LABELS:
         runs, chosen = (
-            final_drift(drift, model, v) if key == DRIFT else scores_by_seed(scores, model, v, key)
+            step_log_final_drift(drift, model, v)
+            if key == DRIFT
+            else scores_by_seed(scores, model, v, key)
             for v in (name, variant)
         )
         form = ".3f" if key == DRIFT else ".1f"
-        cells[f"{model}.{key}"] = mean_cell(runs, form)
+        cells[f"{model}.{key}"] = mean_method_cell(runs, form)
         if name != variant:
-            draws = replicates_by_seed(select_rows(scores, model=model))
-            cells[f"{model}.{key}.delta"] = paired_change_cell(runs, chosen, draws, form)
+            draws = score_table_replicates(select_tidy_rows(scores, model=model))
+            cells[f"{model}.{key}.delta"] = paired_method_cell(runs, chosen, draws, form)
     return cells
 
 

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from geosd.reporting.method_style import method
-from geosd.reporting.method_tables import accuracy_cell, candidate_table
-from geosd.reporting.sentences import accuracy_name, number_of_runs
-from geosd.reporting.tables import Cell, Column, Row, Table, ranked
+from geosd.reporting.method_style import method_style
+from geosd.reporting.method_tables import accuracy_method_cell, candidate_method_table
+from geosd.reporting.sentences import accuracy_in_sentence, number_of_runs_sentence
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow, rank_table
 from geosd.scores.rate_selection import (
     RULE,
     VALIDATION,
-    behind_best,
     candidates_clear_of_collapse,
-    collapsed_runs,
+    collapsed_runs_in_selection,
     select_candidate,
+    selection_behind_best,
 )
 
 
@@ -26,22 +26,22 @@ def build(
 ) -> Table:
     """Build `table_selection`: validation accuracy of candidates; of rates, the selected one."""
     columns = [column for model in models for column in _columns(model, bool(rate_candidates))]
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for variant in dict.fromkeys(candidates.values()):
-        label = method(variant).label
+        label = method_style(variant).label
         names = [name for name, owner in candidates.items() if owner == variant]
-        cells: dict[str, dict[str, Cell]] = {name: {} for name in names}
+        cells: dict[str, dict[str, TableCell]] = {name: {} for name in names}
         for model in models:
             of_model = _cells(scores, model, names, rate_candidates.get(variant, {}))
             for name in names:
                 cells[name] |= of_model[name]
         named = [(name.replace(f"{variant}-", f"{label} "), variant, cells[name]) for name in names]
-        rows += ranked(candidate_table("block", "", "", "", columns, named)).rows
+        rows += rank_table(candidate_method_table("block", "", "", "", columns, named)).rows
     note = (
-        f"{accuracy_name(scores)} on the validation problems, in percent, mean ± standard deviation"
-        f" over {number_of_runs(scores)}; no candidate is trained on a validation problem."
-        " Best and second-best of each method. Behind: the mean over seeds of the difference to"
-        " the best, ± its standard error."
+        f"{accuracy_in_sentence(scores)} on the validation problems, in percent, mean ± standard"
+        f" deviation over {number_of_runs_sentence(scores)}; no candidate is trained on a"
+        " validation problem. Best and second-best of each method. Behind: the mean over seeds of"
+        " the difference to the best, ± its standard error."
     )
     if rate_candidates:
         note += f" Selected: {RULE}."
@@ -51,20 +51,20 @@ def build(
 
 def _cells(
     scores: pd.DataFrame, model: str, names: Sequence[str], rates: Mapping[str, float]
-) -> dict[str, dict[str, Cell]]:
+) -> dict[str, dict[str, TableCell]]:
     """The cells of a variant's candidates on a model by candidate, and by the columns' keys."""
     verdicts = _verdicts(scores, rates)
     if rates:
         verdicts[select_candidate(scores, model, rates)] = "selected"
-    behind = behind_best(scores, model, names)
+    behind = selection_behind_best(scores, model, names)
     cells = {}
     for name in names:
         cells[name] = {
-            f"{model}.{VALIDATION}": accuracy_cell(scores, model, name, VALIDATION),
-            f"{model}.selected": Cell(verdicts.get(name, "")),
+            f"{model}.{VALIDATION}": accuracy_method_cell(scores, model, name, VALIDATION),
+            f"{model}.selected": TableCell(verdicts.get(name, "")),
         }
         if behind.loc[name, "behind"] != 0:
-            cells[name][f"{model}.behind"] = Cell(*behind.loc[name, ["behind", "error"]])
+            cells[name][f"{model}.behind"] = TableCell(*behind.loc[name, ["behind", "error"]])
     return cells
 
 
@@ -73,7 +73,7 @@ def _verdicts(scores: pd.DataFrame, rates: Mapping[str, float]) -> dict[str, str
     if not rates:
         return {}
     clear = candidates_clear_of_collapse(scores, rates)
-    collapsed = collapsed_runs(scores)
+    collapsed = collapsed_runs_in_selection(scores)
     verdicts = {}
     for name in rates:
         if collapsed[name]:
@@ -83,11 +83,11 @@ def _verdicts(scores: pd.DataFrame, rates: Mapping[str, float]) -> dict[str, str
     return verdicts
 
 
-def _columns(model: str, of_rates: bool) -> list[Column]:
+def _columns(model: str, of_rates: bool) -> list[TableColumn]:
     columns = [
-        Column(f"{model}.{VALIDATION}", "validation", model, "high"),
-        Column(f"{model}.behind", "behind", model),
+        TableColumn(f"{model}.{VALIDATION}", "validation", model, "high"),
+        TableColumn(f"{model}.behind", "behind", model),
     ]
     if of_rates:
-        columns.append(Column(f"{model}.selected", "rate", model))
+        columns.append(TableColumn(f"{model}.selected", "rate", model))
     return columns

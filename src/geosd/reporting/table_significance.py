@@ -6,12 +6,12 @@ from typing import Any
 import pandas as pd
 
 from geosd.claims import published as paper
-from geosd.reporting.method_style import ABLATION, method, ordered
-from geosd.reporting.sentences import accuracy_name
-from geosd.reporting.tables import Cell, Column, Row, Table
-from geosd.scores.score_table import OOD_AVERAGE, replicates_by_seed, scores_by_seed
-from geosd.scores.statistics import Group, effect_interval, holm, welch
-from geosd.scores.tidy import select_rows
+from geosd.reporting.method_style import ABLATION, method_style, ordered_methods
+from geosd.reporting.sentences import accuracy_in_sentence
+from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow
+from geosd.scores.score_table import OOD_AVERAGE, score_table_replicates, scores_by_seed
+from geosd.scores.statistics import GroupStatistics, holm, student_effect_interval, welch
+from geosd.scores.tidy import select_tidy_rows
 
 QUANTITIES = {  # heading and format
     "runs": ("runs", "d"),
@@ -43,40 +43,42 @@ def build(scores: pd.DataFrame, models: Sequence[str], methods: Sequence[str]) -
         corrected = holm([test[key] for test in tests.values()])
         for test, p in zip(tests.values(), corrected, strict=True):
             test[key] = p
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     published = paper.published()["significance"]
     for model, test in tests.items():
         rows.append(_row(model, "this study", test))
-        family = paper.paper_family(model)
+        family = paper.published_family(model)
         if family in published["families"]:
             printed = {"runs": published["n"], **published["families"][family]}
             rows.append(_row(f"paper: {family}", "paper", printed))
     note = (
-        f"Average OOD accuracy ({accuracy_name(scores)}); Δ is GeoSD's lead over the strongest"
-        " baseline with its 95% interval, of differences within a seed; the unit is the draw of the"
-        " base model where there are several, else the run. p: the one-sided Welch t-test as in the"
-        " paper, over runs, and the t-test of the differences, each Holm-corrected over the models."
-        " The paper's interval is Welch's. An empty entry cannot be estimated: a single run, or no"
-        " variance."
+        f"Average OOD accuracy ({accuracy_in_sentence(scores)}); Δ is GeoSD's lead over the"
+        " strongest baseline with its 95% interval, of differences within a seed; the unit is the"
+        " draw of the base model where there are several, else the run. p: the one-sided Welch"
+        " t-test as in the paper, over runs, and the t-test of the differences, each"
+        " Holm-corrected over the models. The paper's interval is Welch's. An empty entry cannot"
+        " be estimated: a single run, or no variance."
     )
     title = "GeoSD against the strongest baseline"
-    columns = tuple(Column(key, heading) for key, (heading, _) in QUANTITIES.items())
+    columns = tuple(TableColumn(key, heading) for key, (heading, _) in QUANTITIES.items())
     return Table("table_significance", title, note, "Model", columns, tuple(rows))
 
 
 def _test(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> dict[str, Any] | None:
     """GeoSD against its strongest baseline on a model, p uncorrected; None without either."""
-    runs = {name: scores_by_seed(scores, model, name, OOD_AVERAGE) for name in ordered(methods)}
-    groups = {name: Group.of(seeds) for name, seeds in runs.items() if len(seeds)}
-    rivals = [name for name in groups if name != "geosd" and method(name).kind != ABLATION]
+    runs = {
+        name: scores_by_seed(scores, model, name, OOD_AVERAGE) for name in ordered_methods(methods)
+    }
+    groups = {name: GroupStatistics.of(seeds) for name, seeds in runs.items() if len(seeds)}
+    rivals = [name for name in groups if name != "geosd" and method_style(name).kind != ABLATION]
     if "geosd" not in groups or not rivals:
         return None
     best = max(rivals, key=lambda name: groups[name].mean)
     geosd, baseline = groups["geosd"], groups[best]
     of_runs = welch(geosd, baseline)
     leads = (runs["geosd"] - runs[best]).dropna()
-    draws = replicates_by_seed(select_rows(scores, model=model)).reindex(leads.index)
-    lead = effect_interval([(leads, draws)])
+    draws = score_table_replicates(select_tidy_rows(scores, model=model)).reindex(leads.index)
+    lead = student_effect_interval([(leads, draws)])
     return {
         "runs": min(geosd.n, baseline.n),
         "geosd": geosd.mean,
@@ -91,7 +93,7 @@ def _test(scores: pd.DataFrame, model: str, methods: Sequence[str]) -> dict[str,
     }
 
 
-def _row(label: str, kind: str, numbers: Mapping[str, Any]) -> Row:
-    entries = {**numbers, "baseline": method(numbers["baseline"]).label}
-    cells = (Cell(entries.get(key), form=form) for key, (_, form) in QUANTITIES.items())
-    return Row(label, kind, tuple(cells))
+def _row(label: str, kind: str, numbers: Mapping[str, Any]) -> TableRow:
+    entries = {**numbers, "baseline": method_style(numbers["baseline"]).label}
+    cells = (TableCell(entries.get(key), form=form) for key, (_, form) in QUANTITIES.items())
+    return TableRow(label, kind, tuple(cells))

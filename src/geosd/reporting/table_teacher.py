@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from geosd.reporting.method_style import method, ordered, short_rate
+from geosd.reporting.method_style import method_style, method_style_rate, ordered_methods
 from geosd.reporting.method_tables import (
-    candidate_table,
-    mean_cell,
-    paired_change_cell,
-    paired_note,
+    candidate_method_table,
+    mean_method_cell,
+    method_table_paired_note,
+    paired_method_cell,
 )
 from geosd.reporting.run_accuracies import SweepPoints
-from geosd.reporting.tables import Cell, Column, Table
-from geosd.scores.score_table import ID, OOD_AVERAGE, replicates_by_seed, scores_by_seed
-from geosd.scores.step_log_tables import DRIFT, final_drift
-from geosd.scores.tidy import select_rows
+from geosd.reporting.tables import Table, TableCell, TableColumn
+from geosd.scores.score_table import ID, OOD_AVERAGE, score_table_replicates, scores_by_seed
+from geosd.scores.step_log_tables import DRIFT, step_log_final_drift
+from geosd.scores.tidy import select_tidy_rows
 
 BENCHMARKS = {ID: "ID", OOD_AVERAGE: "OOD avg."}
 LIVE = "live"
@@ -43,39 +43,41 @@ def build(
     }
     teachers = [name for name in OTHERS if any(name == teacher for *_, teacher in runs)]
     base = {
-        f"{model}.{LIVE}.{key}": mean_cell(scores_by_seed(scores, model, "pi_0", key))
+        f"{model}.{LIVE}.{key}": mean_method_cell(scores_by_seed(scores, model, "pi_0", key))
         for model in models
         for key in BENCHMARKS
     }
-    rows = [(method("pi_0").label, "pi_0", base)]
-    for variant in ordered(variant for _, variant, _, _ in runs):
+    rows = [(method_style("pi_0").label, "pi_0", base)]
+    for variant in ordered_methods(variant for _, variant, _, _ in runs):
         for rate in sorted({rate for _, name, rate, _ in runs if name == variant}):
-            cells: dict[str, Cell] = {}
+            cells: dict[str, TableCell] = {}
             for model in models:
                 by_teacher = {name: runs.get((model, variant, rate, name)) for name in teachers}
                 live = runs[model, variant, rate, LIVE]
                 cells |= _cells(scores, drift, model, live, by_teacher)
-            rows.append((f"{method(variant).label}, {short_rate(rate)}", variant, cells))
-    return candidate_table(
+            rows.append(
+                (f"{method_style(variant).label}, {method_style_rate(rate)}", variant, cells)
+            )
+    return candidate_method_table(
         "table_teacher",
         "Teachers of other weights",
-        paired_note(scores, "the live teacher at the same learning rate"),
+        method_table_paired_note(scores, "the live teacher at the same learning rate"),
         "Method, learning rate",
         [column for model in models for column in _columns(model, teachers, len(models) > 1)],
         rows,
     )
 
 
-def _columns(model: str, teachers: Sequence[str], named: bool) -> list[Column]:
+def _columns(model: str, teachers: Sequence[str], named: bool) -> list[TableColumn]:
     """The columns of a model, whose name is in their headings where there are several."""
     where = f"{model}: " if named else ""
     live = {**BENCHMARKS, DRIFT: "d_FR to π₀"}
     columns = [
-        Column(f"{model}.{LIVE}.{key}", label, f"{where}live teacher")
+        TableColumn(f"{model}.{LIVE}.{key}", label, f"{where}live teacher")
         for key, label in live.items()
     ]
     return columns + [
-        Column(f"{model}.{name}.{key}.delta", f"Δ {label}", f"{where}{OTHERS[name]}")
+        TableColumn(f"{model}.{name}.{key}.delta", f"Δ {label}", f"{where}{OTHERS[name]}")
         for name in teachers
         for key, label in BENCHMARKS.items()
     ]
@@ -87,16 +89,18 @@ def _cells(
     model: str,
     live: str,
     others: Mapping[str, str | None],
-) -> dict[str, Cell]:
+) -> dict[str, TableCell]:
     """Accuracies and drift with the live teacher, and the changes that the others make."""
-    cells = {f"{model}.{LIVE}.{DRIFT}": mean_cell(final_drift(drift, model, live), ".3f")}
-    draws = replicates_by_seed(select_rows(scores, model=model))
+    cells = {
+        f"{model}.{LIVE}.{DRIFT}": mean_method_cell(step_log_final_drift(drift, model, live), ".3f")
+    }
+    draws = score_table_replicates(select_tidy_rows(scores, model=model))
     for key in BENCHMARKS:
         chosen = scores_by_seed(scores, model, live, key)
-        cells[f"{model}.{LIVE}.{key}"] = mean_cell(chosen)
+        cells[f"{model}.{LIVE}.{key}"] = mean_method_cell(chosen)
         for teacher, run in others.items():
             if run is not None:
                 runs = scores_by_seed(scores, model, run, key)
-                changed = paired_change_cell(runs, chosen, draws)
+                changed = paired_method_cell(runs, chosen, draws)
                 cells[f"{model}.{teacher}.{key}.delta"] = changed
     return cells

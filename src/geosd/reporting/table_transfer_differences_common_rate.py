@@ -1,7 +1,7 @@
 """Differences to FwdKL over the dial from transfer to conflict, at one learning rate."""
 
 from geosd.reporting import transfer
-from geosd.reporting.dial_gains import ByStudy, gains_at_common_rate
+from geosd.reporting.dial_gains import ByStudy, dial_gains_at_common_rate
 from geosd.reporting.tables import Table
 
 
@@ -13,5 +13,5 @@ def build(
     common_rate: ByStudy,
 ) -> Table:
     """Tabulate each method's gain minus that of FwdKL."""
-    words, runs = gains_at_common_rate(scores, rates_of_runs, conflict, purpose, common_rate)
+    words, runs = dial_gains_at_common_rate(scores, rates_of_runs, conflict, purpose, common_rate)
     return transfer.differences_table(words, runs, primary=True)

@@ -1,7 +1,7 @@
 """Gains over the dial from transfer to conflict, at one learning rate for all methods."""
 
 from geosd.reporting import transfer
-from geosd.reporting.dial_gains import ByStudy, gains_at_common_rate
+from geosd.reporting.dial_gains import ByStudy, dial_gains_at_common_rate
 from geosd.reporting.tables import Table
 
 
@@ -13,5 +13,5 @@ def build(
     common_rate: ByStudy,
 ) -> Table:
     """Tabulate each method's gain at each setting, and where its OOD gain crosses 0."""
-    words, runs = gains_at_common_rate(scores, rates_of_runs, conflict, purpose, common_rate)
+    words, runs = dial_gains_at_common_rate(scores, rates_of_runs, conflict, purpose, common_rate)
     return transfer.gains_table(words, runs)

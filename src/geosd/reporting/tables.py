@@ -12,7 +12,7 @@ MISSING = "–"
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One entry of a table, and how it is printed: a number, a word, or None for nothing.
 
     `sd` is a deviation after the number, `form` the format of both, e.g. ".1f", "+.1f", "d"; the
@@ -50,7 +50,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table: key in the CSV, heading, one over neighbours, and which is `better`.
 
     Of a column of gains only what is above 0 is marked.
@@ -63,7 +63,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of a table: its label, the block of rows it stands in, a cell for each column.
 
     A `mark` stands behind the label where people read it, and not in the CSV.
@@ -71,7 +71,7 @@ class Row:
 
     label: str
     kind: str
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     mark: str = ""
 
     @property
@@ -88,8 +88,8 @@ class Table:
     title: str
     note: str
     row_heading: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[TableRow, ...]
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Table:
                 )
 
 
-def ranked(table: Table) -> Table:
+def rank_table(table: Table) -> Table:
     """Mark the best and the second-best cell, as printed, of columns that have a `better`."""
     rows = [list(row.cells) for row in table.rows]
     for i, column in enumerate(table.columns):
@@ -118,7 +118,7 @@ def ranked(table: Table) -> Table:
     return replace(table, rows=tuple(replace(row, cells=tuple(cells)) for row, cells in pairs))
 
 
-def to_csv(table: Table) -> str:
+def table_to_csv(table: Table) -> str:
     """A table as CSV: full precision; a deviation has a column of its own, `<key>.sd`."""
     with_sd = [
         any(row.cells[i].sd is not None for row in table.rows) for i in range(len(table.columns))
@@ -143,7 +143,7 @@ def _exact(value: float | str | None) -> str:
     return "" if value is None or math.isnan(value) else str(value)
 
 
-def to_markdown(table: Table) -> str:
+def table_to_markdown(table: Table) -> str:
     """A table as Markdown, one for each group of columns, so that a terminal shows it whole."""
     parts = [f"# {table.title}", textwrap.fill(table.note, 96)] if table.note else [table.title]
     if any(cell.rank == "second" for row in table.rows for cell in row.cells):
@@ -158,7 +158,7 @@ def to_markdown(table: Table) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown(cell: Cell) -> str:
+def _markdown(cell: TableCell) -> str:
     marks = {"best": "**", "second": "_", "": ""}[cell.rank]
     spread = f" ±{cell.spread}" if cell.spread else ""
     return f"{marks}{cell.text}{marks}{spread}"

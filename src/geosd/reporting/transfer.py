@@ -7,13 +7,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from geosd.reporting import figures
-from geosd.reporting.method_style import coloured, method, ordered, short_rate
-from geosd.reporting.method_tables import candidate_table
-from geosd.reporting.tables import Cell, Column, Table
+from geosd.reporting.method_style import (
+    coloured_methods,
+    method_style,
+    method_style_rate,
+    ordered_methods,
+)
+from geosd.reporting.method_tables import candidate_method_table
+from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.collapse import ON_TEST, collapse_rule, collapses
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import effect_interval, holm, independent_values
-from geosd.scores.transfer import crossing_interval, paired_differences
+from geosd.scores.statistics import holm, independent_statistics, student_effect_interval
+from geosd.scores.transfer import paired_transfer_differences, transfer_crossing_interval
 
 REFERENCE = "fwdkl"
 LEVEL = 0.05
@@ -33,19 +38,19 @@ def plot(choice: str, runs: pd.DataFrame) -> Figure:
     """
     figure = Figure(figsize=(figures.PAGE_IN, 2.2), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True)
-    variants = ordered(runs["variant"])
-    values = independent_values(runs[["setting", "variant", "seed", *LABELS]], *LABELS)
+    variants = ordered_methods(runs["variant"])
+    values = independent_statistics(runs[["setting", "variant", "seed", *LABELS]], *LABELS)
     settings = sorted(values["setting"].unique())
     panels[0].set_title(choice)
     for axes, (benchmark, label) in zip(panels, LABELS.items(), strict=True):
         axes.plot([settings[0], settings[-1]], [0, 0], color="0.55", lw=0.6, zorder=0)
-        figures.method_lines(axes, values, "setting", benchmark, variants)
+        figures.figure_lines(axes, values, "setting", benchmark, variants)
         axes.set_xticks(settings)
         axes.set_ylabel(f"{label} gain over π₀ (points)")
         axes.set_xlabel("conflict between ID and OOD problems")
-    grey = [name for name in variants if name not in coloured(variants)]
+    grey = [name for name in variants if name not in coloured_methods(variants)]
     for axes, benchmark in zip(panels, LABELS, strict=True):
-        figures.label_line_ends(axes, values, "setting", benchmark, grey=grey)
+        figures.label_figure_lines(axes, values, "setting", benchmark, grey=grey)
     return figure
 
 
@@ -57,22 +62,22 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
     """
     settings = sorted(runs["setting"].unique())
     columns = _columns("gain", settings)
-    columns += [Column(key, label, "OOD gain") for key, label in CROSSING.items()]
-    cells: dict[str, dict[str, Cell]] = {name: {} for name in ordered(runs["variant"])}
+    columns += [TableColumn(key, label, "OOD gain") for key, label in CROSSING.items()]
+    cells: dict[str, dict[str, TableCell]] = {name: {} for name in ordered_methods(runs["variant"])}
     for name, of_variant in cells.items():
         own = runs[runs["variant"] == name]
         for benchmark, label in LABELS.items():
             by_setting = own.pivot(index="seed", columns="setting", values=benchmark)
             for setting, values in by_setting.items():
                 draws = pd.Series(values.index, values.index)  # one run of each
-                test = effect_interval([(values, draws)])
+                test = student_effect_interval([(values, draws)])
                 half = test.high - test.difference
-                of_variant[f"{label} {setting:g}"] = Cell(test.difference, half, "+.1f")
+                of_variant[f"{label} {setting:g}"] = TableCell(test.difference, half, "+.1f")
             if benchmark == OOD_AVERAGE and len(settings) > 1:
-                crossing = crossing_interval(settings, by_setting[settings].to_numpy())
+                crossing = transfer_crossing_interval(settings, by_setting[settings].to_numpy())
                 numbers = zip(CROSSING, crossing, strict=True)
-                of_variant |= {key: Cell(number, form=".2f") for key, number in numbers}
-        of_variant["collapsed"] = Cell(f"{collapses(own[[*LABELS]]).sum()} of {len(own)}")
+                of_variant |= {key: TableCell(number, form=".2f") for key, number in numbers}
+        of_variant["collapsed"] = TableCell(f"{collapses(own[[*LABELS]]).sum()} of {len(own)}")
     note = (
         "Change of avg@k from π₀ of the same draw, in points, mean ± half-width of Student's 95 %"
         f" interval over {runs['seed'].nunique()} draws of the base model. {SETTINGS_NOTE}"
@@ -81,7 +86,7 @@ def gains_table(choice: str, runs: pd.DataFrame) -> Table:
         " last setting for a gain at every one."
         f" {collapse_rule(ON_TEST)}"
     )
-    columns.append(Column("collapsed", "collapsed", "ID gain"))
+    columns.append(TableColumn("collapsed", "collapsed", "ID gain"))
     chosen = runs["learning_rate"].nunique() > 1
     remarks = (f"Rates from setting {settings[0]:g} on: {_rates(runs)}.",) if chosen else ()
     title = f"Gains over the dial from transfer to conflict, {choice}"
@@ -94,14 +99,16 @@ def differences_table(choice: str, runs: pd.DataFrame, primary: bool) -> Table:
     With `primary`, the two primary tests stand under it: GeoSD at the ends of the dial.
     """
     settings = sorted(runs["setting"].unique())
-    names = [name for name in ordered(runs["variant"]) if name != REFERENCE]
-    cells: dict[str, dict[str, Cell]] = {name: {} for name in names}
+    names = [name for name in ordered_methods(runs["variant"]) if name != REFERENCE]
+    cells: dict[str, dict[str, TableCell]] = {name: {} for name in names}
     for benchmark, label in LABELS.items():
         for setting, group in runs.rename(columns={benchmark: "gain"}).groupby("setting"):
-            for name, test in paired_differences(group, REFERENCE).iterrows():
+            for name, test in paired_transfer_differences(group, REFERENCE).iterrows():
                 half = test["high"] - test["difference"]
                 rank = "best" if test["p"] < LEVEL else ""
-                cells[name][f"{label} {setting:g}"] = Cell(test["difference"], half, "+.1f", rank)
+                cells[name][f"{label} {setting:g}"] = TableCell(
+                    test["difference"], half, "+.1f", rank
+                )
     note = (
         "Gain of a method minus that of FwdKL on the same draw, in points, mean ± half-width of"
         f" Student's 95 % interval. {SETTINGS_NOTE} Bold: p < {LEVEL} by the paired t test with"
@@ -113,35 +120,43 @@ def differences_table(choice: str, runs: pd.DataFrame, primary: bool) -> Table:
     return replace(_table("differences", title, note, columns, cells), remarks=remarks)
 
 
-def _columns(quantity: str, settings: Sequence[float]) -> list[Column]:
+def _columns(quantity: str, settings: Sequence[float]) -> list[TableColumn]:
     return [
-        Column(f"{label} {setting:g}", f"{setting:g}", f"{label} {quantity}")
+        TableColumn(f"{label} {setting:g}", f"{setting:g}", f"{label} {quantity}")
         for label in LABELS.values()
         for setting in settings
     ]
 
 
 def _table(
-    kind: str, title: str, note: str, columns: list[Column], cells: Mapping[str, Mapping[str, Cell]]
+    kind: str,
+    title: str,
+    note: str,
+    columns: list[TableColumn],
+    cells: Mapping[str, Mapping[str, TableCell]],
 ) -> Table:
     columns = sorted(columns, key=lambda column: column.group, reverse=True)  # OOD, then ID
-    rows = ((method(v).label, method(v).kind, of_variant) for v, of_variant in cells.items())
-    return candidate_table(f"table_transfer_{kind}", title, note, "Method", columns, rows)
+    rows = (
+        (method_style(v).label, method_style(v).kind, of_variant) for v, of_variant in cells.items()
+    )
+    return candidate_method_table(f"table_transfer_{kind}", title, note, "Method", columns, rows)
 
 
 def _rates(runs: pd.DataFrame) -> str:
     """The learning rates of each method at the settings, in words."""
     rates = runs.groupby(["variant", "setting"])["learning_rate"].first()
     return "; ".join(
-        f"{method(name).label} {', '.join(map(short_rate, rates[name]))}"
-        for name in ordered(runs["variant"])
+        f"{method_style(name).label} {', '.join(map(method_style_rate, rates[name]))}"
+        for name in ordered_methods(runs["variant"])
     )
 
 
 def _primary_tests(runs: pd.DataFrame, settings: Sequence[float]) -> str:
     """GeoSD's OOD gain minus FwdKL's at some settings, with Holm's correction, in words."""
     two = runs[runs["variant"].isin(["geosd", REFERENCE])].rename(columns={OOD_AVERAGE: "gain"})
-    tests = [paired_differences(two[two["setting"] == s], REFERENCE).iloc[0] for s in settings]
+    tests = [
+        paired_transfer_differences(two[two["setting"] == s], REFERENCE).iloc[0] for s in settings
+    ]
     corrected = holm([test["p"] for test in tests])
     return "; ".join(
         f"at {setting:g} the OOD gain of GeoSD minus that of FwdKL is {test['difference']:+.1f}"

@@ -24,7 +24,7 @@ class NonFiniteLogitsError(FloatingPointError):
 
 
 @contextmanager
-def named_problems(problems: Sequence[Problem]) -> Iterator[None]:
+def name_broken_logits(problems: Sequence[Problem]) -> Iterator[None]:
     """Context in which broken logits are reported with the problem of each prompt of a call."""
     try:
         yield

@@ -10,12 +10,12 @@ import torch.distributed as dist
 from torch import nn
 
 from geosd.models.devices import job_device
-from geosd.models.load_and_save import load_model, named_weights
+from geosd.models.load_and_save import load_model, weights_as_saved
 from geosd.models.precision import resolve_precision
 from geosd.problems.encoding import Encoding
 from geosd.sampling.sampler import Sampler
 from geosd.sampling.transformers_sampler import TransformersSampler
-from geosd.sampling.vllm_sampler import VllmSampler, require_vllm, start_engine
+from geosd.sampling.vllm_sampler import VllmSampler, require_vllm, start_vllm
 from geosd.sampling.weight_delivery import WeightDelivery
 
 
@@ -42,7 +42,7 @@ def build_sampler(
 
     Args:
         settings: `engine`, `sequences` and `precision`, as `resolve_engine` gives them, and vLLM's
-            own where it is the engine; see `geosd.sampling.vllm_sampler.start_engine`.
+            own where it is the engine; see `geosd.sampling.vllm_sampler.start_vllm`.
         checkpoint: Folder of the weights; of a live model, those that it began with.
         encoding: Says which tokens end a response.
         model: The same weights, loaded, where the caller has them anyway. A model that is not live
@@ -76,18 +76,20 @@ def build_sampler(
         options.pop("memory", None)
     sleeps = beside_trainer and torch.cuda.is_available()
     return VllmSampler(
-        partial(start_engine, checkpoint, live=live, sleeps=sleeps, **options),
+        partial(start_vllm, checkpoint, live=live, sleeps=sleeps, **options),
         encoding.end_ids,
-        weights=partial(named_weights, model, getattr(torch, options["precision"]))
+        weights=partial(weights_as_saved, model, getattr(torch, options["precision"]))
         if live
         else None,
         progress=progress,
-        delivery=weight_delivery(options, group),
+        delivery=engine_weight_delivery(options, group),
         sleeps=sleeps,
     )
 
 
-def weight_delivery(options: Mapping[str, Any], group: dist.ProcessGroup | None) -> WeightDelivery:
+def engine_weight_delivery(
+    options: Mapping[str, Any], group: dist.ProcessGroup | None
+) -> WeightDelivery:
     """The way of a live model's weights to vLLM: on the card where there is one, else in files.
 
     A process cannot open a buffer that is its own, as an engine in the trainer's process would.

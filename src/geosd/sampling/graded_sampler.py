@@ -17,18 +17,18 @@ from geosd.models.load_and_save import load_tokenizer
 from geosd.preemption import catch_sigterm
 from geosd.problems.encoding import Encoding, encoding_of
 from geosd.problems.grading import Grader, judge_response
-from geosd.problems.records import Problem, Sample
+from geosd.problems.records import Problem, SampleRecord
 from geosd.problems.sources import DataSource, get_data_source
-from geosd.sampling.broken_logits import named_problems
+from geosd.sampling.broken_logits import name_broken_logits
 from geosd.sampling.engines import build_sampler, resolve_engine
 from geosd.sampling.kept_samples import KeptSamples
 from geosd.sampling.resumable import sample_resumably
-from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams
+from geosd.sampling.sampler import Completion, Sampler, SamplerPrompts, SamplingParams
 
 logger = logging.getLogger(__name__)
 
 
-class Draw(NamedTuple):
+class GradedDraw(NamedTuple):
     """Samples of problems that share a seed, whatever else is drawn.
 
     `numbers` are those of each problem's samples.
@@ -52,10 +52,10 @@ class GradedSampler:
     sampler: Sampler
     encoding: Encoding
     grade: Grader
-    kept: KeptSamples[Sample]
+    kept: KeptSamples[SampleRecord]
     stop_requested: Callable[[], bool] = lambda: False
 
-    def draw(self, draws: Sequence[Draw], sampling: SamplingParams) -> list[Sample]:
+    def draw(self, draws: Sequence[GradedDraw], sampling: SamplingParams) -> list[SampleRecord]:
         """The samples, draw by draw, those of a problem together.
 
         With the same arguments a job that was killed, and goes on from what was kept, gives the
@@ -68,10 +68,10 @@ class GradedSampler:
         problems = list(dict.fromkeys(problem for problem, _ in places))
         prompts = {problem: self.encoding.student(problem) for problem in problems}
         batches = [
-            PromptBatch([prompts[one] for one in d.problems for _ in d.numbers], d.seed)
+            SamplerPrompts([prompts[one] for one in d.problems for _ in d.numbers], d.seed)
             for d in draws
         ]
-        with named_problems([problem for problem, _ in places]):
+        with name_broken_logits([problem for problem, _ in places]):
             return sample_resumably(
                 self.sampler,
                 self.kept,
@@ -81,7 +81,7 @@ class GradedSampler:
                 self.stop_requested,
             )
 
-    def _judged(self, problem: Problem, number: int, completion: Completion) -> Sample:
+    def _judged(self, problem: Problem, number: int, completion: Completion) -> SampleRecord:
         text = self.encoding.text(completion.ids)
         verdict = judge_response(
             text,
@@ -90,7 +90,7 @@ class GradedSampler:
             truncated=completion.finish == "length",
             opened_thought=self.encoding.opens_thought,
         )
-        return Sample(
+        return SampleRecord(
             benchmark=problem.benchmark,
             problem_id=problem.id,
             sample=number,
@@ -103,7 +103,7 @@ class GradedSampler:
         )
 
 
-class OpenedCheckpoint(NamedTuple):
+class _OpenedCheckpoint(NamedTuple):
     """A checkpoint opened for graded samples; `precision` is that of the engine on this machine."""
 
     source: DataSource
@@ -112,15 +112,15 @@ class OpenedCheckpoint(NamedTuple):
     precision: str
 
     @contextmanager
-    def graded(self, kept: KeptSamples[Sample]) -> Iterator[GradedSampler]:
+    def graded(self, kept: KeptSamples[SampleRecord]) -> Iterator[GradedSampler]:
         """Context of its samples, graded and kept as they end; SIGTERM ends a draw in between."""
         with closing(self.source.grader()) as grade, catch_sigterm() as stop_requested:
             yield GradedSampler(self.sampler, self.encoding, grade, kept, stop_requested)
 
 
-def open_checkpoint(
+def open_graded_sampler(
     folder: Path, settings: Mapping[str, Any], progress: str, model: nn.Module | None = None
-) -> OpenedCheckpoint:
+) -> _OpenedCheckpoint:
     """Open a checkpoint to draw graded samples of it.
 
     `settings` are a job's: `source`, `thinking` and `wording` of the section data, and `rollout`;
@@ -131,4 +131,4 @@ def open_checkpoint(
     encoding = encoding_of(settings, tokenizer, generation)
     engine = resolve_engine(settings["rollout"])
     sampler = build_sampler(engine, folder, encoding, model, progress=progress)
-    return OpenedCheckpoint(source, encoding, sampler, engine["precision"])
+    return _OpenedCheckpoint(source, encoding, sampler, engine["precision"])

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from geosd.files import write_text
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.provenance.identity import differing_parts, identity_digests
 from geosd.sampling.paused_part import PausedPart
 
@@ -36,7 +36,9 @@ class KeptSamples(Generic[Kept]):
         row_of: Makes a sample again of the fields that are kept of it, by their names.
     """
 
-    def __init__(self, scratch: Path, identity: Any, row_of: Callable[..., Kept] = Sample) -> None:
+    def __init__(
+        self, scratch: Path, identity: Any, row_of: Callable[..., Kept] = SampleRecord
+    ) -> None:
         """Remember where the samples lie and whose they must be."""
         self.row_of = row_of
         self.folder, self.aside = scratch / "samples", scratch / "samples.other"

@@ -27,7 +27,7 @@ PIECE = 1 << 26
 logger = logging.getLogger(__name__)
 
 
-def never() -> bool:
+def never_paused() -> bool:
     """The check of a sampler that nobody asks to stop."""
     return False
 

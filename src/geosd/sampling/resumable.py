@@ -7,13 +7,13 @@ from typing import Any, Literal
 from geosd.preemption import PreemptionError
 from geosd.sampling.kept_samples import Kept, KeptSamples
 from geosd.sampling.paused_part import PartLeftError
-from geosd.sampling.sampler import Completion, PromptBatch, Sampler, SamplingParams
+from geosd.sampling.sampler import Completion, Sampler, SamplerPrompts, SamplingParams
 
 
 def sample_resumably(
     sampler: Sampler,
     kept: KeptSamples[Kept],
-    batches: Sequence[PromptBatch],
+    batches: Sequence[SamplerPrompts],
     sampling: SamplingParams,
     record_of: Callable[[int, Completion], Kept],
     stop_requested: Callable[[], bool],
@@ -79,7 +79,7 @@ class ResumableSampler:
         return sample_resumably(
             self._sampler,
             self._kept,
-            [PromptBatch(prompts, seed)],
+            [SamplerPrompts(prompts, seed)],
             sampling,
             lambda place, completion: completion,
             self._stop_requested,
@@ -94,7 +94,7 @@ class ResumableSampler:
         return self._kept.record()
 
 
-def completion_of(ids: list[int], finish: Literal["stop", "length"]) -> Completion:
+def resumed_completion(ids: list[int], finish: Literal["stop", "length"]) -> Completion:
     """A completion from what is kept of it."""
     return Completion(tuple(ids), finish)
 

@@ -40,7 +40,7 @@ OnFinish = Callable[[int, Completion], None]
 """(index of the prompt, completion); called for each completion that the model ends itself."""
 
 
-class PromptBatch(NamedTuple):
+class SamplerPrompts(NamedTuple):
     """Prompts that are sampled with one seed, whatever else is sampled at the time."""
 
     prompts: Sequence[Sequence[int]]
@@ -77,13 +77,13 @@ class Sampler(Protocol):
         changes a completion only by rounding.
         """
         done: dict[int, Completion] = {}
-        for chunk in self.sample_chunks([PromptBatch(prompts, seed)], sampling):
+        for chunk in self.sample_chunks([SamplerPrompts(prompts, seed)], sampling):
             done |= chunk
         return [done[place] for place in range(len(prompts))]
 
     def sample_chunks(
         self,
-        batches: Sequence[PromptBatch],
+        batches: Sequence[SamplerPrompts],
         sampling: SamplingParams,
         finished: Collection[int] = (),
     ) -> Iterator[dict[int, Completion]]:

@@ -15,14 +15,14 @@ Handle = list[int | bytes | bool]
 CPU = "cpu"
 
 
-def device_name(device: torch.device) -> str:
+def buffer_device_name(device: torch.device) -> str:
     """The name of a device that all processes know it by: the card's UUID, or "cpu"."""
     if device.type == "cpu":
         return CPU
     return str(torch.cuda.get_device_properties(device).uuid)
 
 
-def share(buffer: Tensor) -> Handle:
+def share_buffer(buffer: Tensor) -> Handle:
     """Open a whole buffer, of one dimension, to one reader; the handle that the reader needs.
 
     On a GPU what has been written to it so far is waited for.
@@ -49,7 +49,7 @@ def open_shared(handle: Handle, device: torch.device, dtype: torch.dtype) -> Ten
     return torch.empty(0, dtype=dtype, device=device).set_(storage)
 
 
-def collect(device: torch.device) -> None:
+def collect_shared_buffers(device: torch.device) -> None:
     """Free what this process has shared on a device and its readers have let go of."""
     if device.type == "cuda":
         torch.cuda.ipc_collect()

@@ -6,15 +6,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from geosd.files import remake_hint
+from geosd.files import remake_file_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
-from geosd.problems.grading import UNDECIDED, Grader, judge_response, reason_counts
-from geosd.problems.records import PooledSolutions, Problem, Reason, Sample
+from geosd.problems.grading import UNDECIDED, Grader, grading_reason_counts, judge_response
+from geosd.problems.records import PooledSolutionsRecord, Problem, Reason, SampleRecord
 
 
 def graded_solutions(
     problems: Sequence[Problem], worked: Mapping[str, str], grade: Grader
-) -> list[Sample]:
+) -> list[SampleRecord]:
     """The worked solutions that a data set gives, by problem id, graded like responses.
 
     Raises:
@@ -25,7 +25,7 @@ def graded_solutions(
         if text := worked.get(problem.id):
             verdict = judge_response(text, problem.answer, grade, truncated=False)
             judged = (verdict.answer, verdict.correct, "stop", verdict.reason)
-            rows.append(Sample(problem.benchmark, problem.id, 0, text, 0, *judged))
+            rows.append(SampleRecord(problem.benchmark, problem.id, 0, text, 0, *judged))
     if not rows:
         raise ValueError(
             "the data set has no worked solution of any of these problems; pool.solutions asks for"
@@ -36,8 +36,8 @@ def graded_solutions(
 
 
 def pool_solutions(
-    problems: Sequence[Problem], texts: Sequence[Sample], keep: int
-) -> list[PooledSolutions]:
+    problems: Sequence[Problem], texts: Sequence[SampleRecord], keep: int
+) -> list[PooledSolutionsRecord]:
     """Keep distinct solutions whose answer is right, at most `keep` of each problem, in order.
 
     `texts` are given solutions and rollouts. A truncated rollout is no solution: as privileged
@@ -58,11 +58,13 @@ def pool_solutions(
         reasons = Counter(one.reason for one in drawn)
         undecided = sum(reasons[reason] for reason in UNDECIDED)
         counts = (len(drawn), len(verified), undecided, dict(reasons))
-        rows.append(PooledSolutions(problem.id, tuple(dict.fromkeys(verified))[:keep], *counts))
+        rows.append(
+            PooledSolutionsRecord(problem.id, tuple(dict.fromkeys(verified))[:keep], *counts)
+        )
     return rows
 
 
-def count_pool(rows: Sequence[PooledSolutions]) -> dict[str, Any]:
+def count_pool(rows: Sequence[PooledSolutionsRecord]) -> dict[str, Any]:
     """Counts of the pool's solutions, and of those that it leaves out."""
     return {
         "problems": len(rows),
@@ -76,15 +78,15 @@ def count_pool(rows: Sequence[PooledSolutions]) -> dict[str, Any]:
     }
 
 
-def pool_summary(rows: Sequence[PooledSolutions]) -> str:
+def pool_summary(rows: Sequence[PooledSolutionsRecord]) -> str:
     """How many problems have a verified solution, and how the rollouts were judged, in words."""
     trained, reasons = sum(bool(row.solutions) for row in rows), _reasons(rows)
     text = f"{trained} of the {len(rows)} training problems have a verified solution"
     text += "; training sees these alone."
-    return f"{text}\n{reason_counts(reasons.elements(), 'rollouts')}" if reasons else text
+    return f"{text}\n{grading_reason_counts(reasons.elements(), 'rollouts')}" if reasons else text
 
 
-def require_solutions(rows: Sequence[PooledSolutions], least_share: float) -> None:
+def require_pool_solutions(rows: Sequence[PooledSolutionsRecord], least_share: float) -> None:
     """Refuse a pool in which fewer than `least_share` of the problems have a verified solution.
 
     Raises:
@@ -100,17 +102,17 @@ def require_solutions(rows: Sequence[PooledSolutions], least_share: float) -> No
         )
 
 
-def _reasons(rows: Sequence[PooledSolutions]) -> Counter[Reason]:
+def _reasons(rows: Sequence[PooledSolutionsRecord]) -> Counter[Reason]:
     return sum((Counter(row.reasons) for row in rows), Counter())
 
 
-def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:
+def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutionsRecord]:
     """Read the verified solutions of problems: one row a problem, in their order.
 
     DamagedFileError if a row is missing, in another place or none, or its counts contradict each
     other.
     """
-    pool = read_jsonl(path, PooledSolutions)
+    pool = read_jsonl(path, PooledSolutionsRecord)
     for number, (row, problem) in enumerate(zip_longest(pool, problems), start=1):
         if row is None or problem is None or row.problem_id != problem.id:
             got = "the end of the file" if row is None else f"problem_id {row.problem_id}"
@@ -123,5 +125,7 @@ def read_pool(path: Path, problems: Sequence[Problem]) -> list[PooledSolutions]:
             expected = f"{row.drawn}, as many as were drawn"
         else:
             continue
-        raise DamagedLineError(f"{path}:{number}: {got}; expected {expected}.\n{remake_hint(path)}")
+        raise DamagedLineError(
+            f"{path}:{number}: {got}; expected {expected}.\n{remake_file_hint(path)}"
+        )
     return pool

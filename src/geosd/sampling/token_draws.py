@@ -48,20 +48,20 @@ def draw_tokens(logits_BV: Tensor, uniforms_B: Tensor, sampling: SamplingParams)
     wide = torch.promote_types(logits_BV.dtype, torch.float32)
     p_BV = (logits_BV.to(wide) / sampling.temperature).softmax(-1)
     if sampling.top_p >= 1:
-        return first_beyond(p_BV.cumsum(-1, dtype=torch.float64), uniforms_B)
-    p_BV, ids_BV = likeliest_first(p_BV, sampling.top_p)
+        return first_token_beyond(p_BV.cumsum(-1, dtype=torch.float64), uniforms_B)
+    p_BV, ids_BV = likeliest_token_first(p_BV, sampling.top_p)
     mass_BV = p_BV.cumsum(-1, dtype=torch.float64)
     # A token belongs to the nucleus if those before it have less than top_p; the first always does.
     outside_BV = (mass_BV - p_BV >= sampling.top_p).index_fill_(
         -1, torch.zeros(1, dtype=torch.long, device=p_BV.device), False
     )
     nucleus_BV = p_BV.masked_fill(outside_BV, 0.0).cumsum(-1, dtype=torch.float64)
-    places_B = first_beyond(nucleus_BV, uniforms_B)
+    places_B = first_token_beyond(nucleus_BV, uniforms_B)
     ids_B = ids_BV.gather(-1, places_B.clamp(min=0)[:, None])[:, 0]
     return ids_B.where(places_B >= 0, NO_TOKEN)
 
 
-def likeliest_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
+def likeliest_token_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
     """Probabilities in descending order and their tokens, ties by token, as many as nuclei need.
 
     They are [B, K], or [B, V] where some nucleus of mass `top_p` is larger than `PREFIX`.
@@ -77,7 +77,7 @@ def likeliest_first(p_BV: Tensor, top_p: float) -> tuple[Tensor, Tensor]:
     return p_BV.sort(dim=-1, descending=True, stable=True)
 
 
-def first_beyond(mass_BV: Tensor, uniforms_B: Tensor) -> Tensor:
+def first_token_beyond(mass_BV: Tensor, uniforms_B: Tensor) -> Tensor:
     """First place of each row where cumulative mass exceeds the row's share of the whole [B].
 
     A place without mass is never taken. It is `NO_TOKEN` in a row whose mass is NaN: one logit that

@@ -13,18 +13,18 @@ from tqdm import tqdm
 
 from geosd.models.context_length import check_context
 from geosd.models.forward import evaluation_mode
-from geosd.models.output_head import float32_logits
+from geosd.models.output_head import float32_head_logits
 from geosd.sampling.broken_logits import NonFiniteLogitsError
 from geosd.sampling.decoding.compiled_step import CompiledStep, open_compiled_step
 from geosd.sampling.decoding.decode_session import (
     ModelCacheSession,
     PreallocatedSession,
-    takes_preallocated_cache,
+    takes_preallocated_session,
 )
 from geosd.sampling.decoding.decode_step import DecodeStep, EagerStep
-from geosd.sampling.decoding.packed_step import PackedStep, can_pack
-from geosd.sampling.paused_part import PartLeftError, PausedPart, never
-from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
+from geosd.sampling.decoding.packed_step import PackedStep, can_pack_step
+from geosd.sampling.paused_part import PartLeftError, PausedPart, never_paused
+from geosd.sampling.sampler import Completion, OnFinish, Sampler, SamplerPrompts, SamplingParams
 from geosd.sampling.token_draws import NO_TOKEN, draw_tokens, request_uniforms
 
 CPU_STRIDE = 1  # tokens between two looks for rows that have ended
@@ -90,13 +90,13 @@ class TransformersSampler(Sampler):
         self.compiled, self.packed = compiled, packed
         self.end_ids, self.pad_id = sorted(set(end_ids)), pad_id
         self.on_finish: OnFinish | None = None
-        self.stop_requested: Callable[[], bool] = never
+        self.stop_requested: Callable[[], bool] = never_paused
         self.paused: PausedPart | None = None
         self._step_record: dict[str, Any] = {"kind": "none yet"}
 
     def sample_chunks(
         self,
-        batches: Sequence[PromptBatch],
+        batches: Sequence[SamplerPrompts],
         sampling: SamplingParams,
         finished: Collection[int] = (),
     ) -> Iterator[dict[int, Completion]]:
@@ -131,10 +131,10 @@ class TransformersSampler(Sampler):
 
     @torch.inference_mode()
     def _sample_together(
-        self, batch: PromptBatch, places: list[int], sampling: SamplingParams
+        self, batch: SamplerPrompts, places: list[int], sampling: SamplingParams
     ) -> dict[int, Completion]:
         """Completions of the prompts at some places of a batch, by their places."""
-        with evaluation_mode(self.model), float32_logits(self.model):
+        with evaluation_mode(self.model), float32_head_logits(self.model):
             part = self._resumed(batch, places, sampling)
             if part is None:
                 prompts = [batch.prompts[i] for i in places]
@@ -154,7 +154,7 @@ class TransformersSampler(Sampler):
     @cached_property
     def _step(self) -> DecodeStep | None:
         """The decode step; None is the model with its own cache and attention."""
-        if not takes_preallocated_cache(self.model):
+        if not takes_preallocated_session(self.model):
             return None
         if self.compiled:
             try:
@@ -177,7 +177,7 @@ class TransformersSampler(Sampler):
             torch.is_autocast_enabled("cpu") or not step.read_weights()
         ):
             step = EagerStep(self.model)
-        if isinstance(step, EagerStep) and self.packed and can_pack(self.model):
+        if isinstance(step, EagerStep) and self.packed and can_pack_step(self.model):
             step = PackedStep(self.model, rows)
         self._step_record = {"kind": "by the model's own cache"} if step is None else step.record
         return step
@@ -189,13 +189,13 @@ class TransformersSampler(Sampler):
         tokens_TB = torch.empty(0, len(places), dtype=torch.long, device=device)
         return _Part(session, list(places), ended_B, 0, {}, tokens_TB)
 
-    def _key(self, batch: PromptBatch, places: list[int], sampling: SamplingParams) -> Any:
+    def _key(self, batch: SamplerPrompts, places: list[int], sampling: SamplingParams) -> Any:
         """A part's name: all that decides its bytes, besides the weights and the job."""
         prompts = [list(batch.prompts[i]) for i in places]
         return [batch.seed, places, prompts, vars(sampling), self._step_record]
 
     def _resumed(
-        self, batch: PromptBatch, places: list[int], sampling: SamplingParams
+        self, batch: SamplerPrompts, places: list[int], sampling: SamplingParams
     ) -> _Part | None:
         """The part that a job left in the middle, if it is this one."""
         if self.paused is None or not self.paused.head.exists():
@@ -223,7 +223,7 @@ class TransformersSampler(Sampler):
         raise PartLeftError
 
     def _complete(
-        self, part: _Part, places: list[int], sampling: SamplingParams, batch: PromptBatch
+        self, part: _Part, places: list[int], sampling: SamplingParams, batch: SamplerPrompts
     ) -> dict[int, Completion]:
         """Completions of a batch by the prompts' places in the call."""
         session, rows, known, done = part.session, part.rows, part.known, part.done

@@ -1,7 +1,7 @@
 """The sampler for models that a laptop cannot hold: vLLM, and the student's weights brought to it.
 
 vLLM samples from a copy. Before it completes the first prompt of a call it gets the weights that
-the trainer has now, and forgets what it has cached of the old ones. `start_engine` is the one place
+the trainer has now, and forgets what it has cached of the old ones. `start_vllm` is the one place
 that knows vLLM's options and its environment.
 """
 
@@ -21,14 +21,14 @@ from tqdm import tqdm
 
 from geosd.models.context_length import check_context
 from geosd.sampling.broken_logits import NonFiniteLogitsError
-from geosd.sampling.paused_part import PausedPart, never
-from geosd.sampling.sampler import Completion, OnFinish, PromptBatch, Sampler, SamplingParams
+from geosd.sampling.paused_part import PausedPart, never_paused
+from geosd.sampling.sampler import Completion, OnFinish, Sampler, SamplerPrompts, SamplingParams
 from geosd.sampling.weight_delivery import Delivered, WeightDelivery, timed_delivery
 from geosd.seeds import seed_of
 
 
 @dataclass(frozen=True)
-class StartedEngine:
+class VllmEngine:
     """vLLM's `LLM`, its class `SamplingParams`, and what a sampler has to know of the engine.
 
     `context` is the tokens of prompt and response together that the engine has room for, `dtype`
@@ -49,7 +49,7 @@ class VllmSampler(Sampler):
         open_engine: Starts the engine; called when the first prompt comes, because a method that
             samples nothing (SFT) should not pay for it.
         end_ids: Tokens that end a response.
-        weights: `named_weights` of the model that is sampled, as it is when this is called; None
+        weights: `weights_as_saved` of the model that is sampled, as it is when this is called; None
             samples the checkpoint that the engine was started on.
         progress: What the progress bar says; None shows none.
         delivery: The weights' way to the engine; None goes through files.
@@ -61,7 +61,7 @@ class VllmSampler(Sampler):
 
     def __init__(
         self,
-        open_engine: Callable[[], StartedEngine],
+        open_engine: Callable[[], VllmEngine],
         end_ids: Iterable[int],
         weights: Callable[[], Iterable[tuple[str, Tensor]]] | None = None,
         progress: str | None = None,
@@ -74,20 +74,20 @@ class VllmSampler(Sampler):
         self.delivery, self.delivered = delivery or WeightDelivery(), Delivered()
         self.sleeps, self._asleep = sleeps, False
         self.on_finish: OnFinish | None = None
-        self.stop_requested: Callable[[], bool] = never  # requests end one by one
+        self.stop_requested: Callable[[], bool] = never_paused  # requests end one by one
         self.paused: PausedPart | None = None
         self._open_engine = open_engine
 
     @cached_property
-    def engine(self) -> StartedEngine:
+    def engine(self) -> VllmEngine:
         """The engine, started by the first look at it."""
         if self.sleeps:
-            give_back_cached_memory()
+            _give_back_cached_memory()
         return self._open_engine()
 
     def sample_chunks(
         self,
-        batches: Sequence[PromptBatch],
+        batches: Sequence[SamplerPrompts],
         sampling: SamplingParams,
         finished: Collection[int] = (),
     ) -> Iterator[dict[int, Completion]]:
@@ -150,7 +150,7 @@ class VllmSampler(Sampler):
         """
         llm = self.engine.llm
         if self._asleep:
-            give_back_cached_memory()
+            _give_back_cached_memory()
             llm.wake_up(tags=["weights"])
         if self.weights is not None:
             self.sync(self.weights())
@@ -165,7 +165,7 @@ class VllmSampler(Sampler):
                 self._asleep = True
 
     def sync(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Replace the engine's weights by `named_weights`, and forget what it has cached.
+        """Replace the engine's weights by `weights_as_saved`, and forget what it has cached.
 
         Raises:
             RuntimeError: Parameters are missing, or the cache was in use and could not be reset.
@@ -182,7 +182,7 @@ class VllmSampler(Sampler):
     def join_sync(self) -> None:
         """Do another process's part of a `sync`; see `WeightDelivery.join`."""
         if self.sleeps:
-            give_back_cached_memory()
+            _give_back_cached_memory()
         self.delivery.join(self.weights())
 
     def sync_values(self) -> dict[str, float]:
@@ -212,7 +212,7 @@ class VllmSampler(Sampler):
         )
 
 
-def give_back_cached_memory() -> None:
+def _give_back_cached_memory() -> None:
     """Give back what this process has freed of its device's memory, but kept for itself."""
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
@@ -263,7 +263,7 @@ def require_vllm() -> None:
         )
 
 
-def start_engine(
+def start_vllm(
     checkpoint: Path | str,
     *,
     live: bool,
@@ -273,7 +273,7 @@ def start_engine(
     memory: float = 0.9,
     process: str = "own",
     sleeps: bool = False,
-) -> StartedEngine:
+) -> VllmEngine:
     """Start vLLM on a checkpoint.
 
     Args:
@@ -317,7 +317,7 @@ def start_engine(
     if current_platform.is_cpu() and tensor_parallel == 1 and binding == "nobind":
         # There a process more would bind the threads, and import vLLM for eight seconds.
         from vllm.v1.executor.uniproc_executor import UniProcExecutor as executor
-    with visible_devices(tensor_parallel) if process == "own" else nullcontext():
+    with visible_vllm_devices(tensor_parallel) if process == "own" else nullcontext():
         llm = vllm.LLM(
             str(checkpoint),
             skip_tokenizer_init=True,  # token ids go in, token ids come out
@@ -340,7 +340,7 @@ def start_engine(
         llm.init_weight_transfer_engine({"init_info": {}})
     config = llm.llm_engine.vllm_config
     model, scheduler, cache = config.model_config, config.scheduler_config, config.cache_config
-    return StartedEngine(
+    return VllmEngine(
         llm=llm,
         parameters=vllm.SamplingParams,
         context=model.max_model_len,
@@ -363,7 +363,7 @@ def start_engine(
 
 
 @contextmanager
-def visible_devices(count: int) -> Iterator[None]:
+def visible_vllm_devices(count: int) -> Iterator[None]:
     """Context in which programs that are started see `count` CUDA devices from this process's on.
 
     vLLM takes the first devices that it sees. In a training of several processes these belong to

@@ -25,20 +25,20 @@ from vllm.model_executor.model_loader.reload import (
 )
 from vllm.platforms import current_platform
 
-from geosd.sampling.shared_buffers import Handle, device_name, open_shared
-from geosd.sampling.weight_delivery import unpacked
+from geosd.sampling.shared_buffers import Handle, buffer_device_name, open_shared
+from geosd.sampling.weight_delivery import unpacked_weights
 
 BACKEND = "geosd"
 """Name of the transfer in vLLM's registry."""
 
 
 @dataclass
-class NoHandshake(WeightTransferInitInfo):
+class _NoHandshake(WeightTransferInitInfo):
     """The exchange of trainer and vLLM before the first transfer: none."""
 
 
 @dataclass
-class WeightsPart(WeightTransferUpdateInfo):
+class _WeightsPart(WeightTransferUpdateInfo):
     """Some of the new weights: in a safetensors file, or in a shared buffer on each device.
 
     `path` is on a disk that the worker reads. `handles` are those of the buffer by device, which
@@ -52,15 +52,15 @@ class WeightsPart(WeightTransferUpdateInfo):
     handles: dict[str, Handle] = field(default_factory=dict)
 
 
-class CheckedWeightTransfer(WeightTransferEngine[NoHandshake, WeightsPart]):
+class CheckedWeightTransfer(WeightTransferEngine[_NoHandshake, _WeightsPart]):
     """Replaces a vLLM worker's weights by others that come in parts.
 
     An update that leaves some parameter with its old values is an error.
     """
 
-    init_info_cls, update_info_cls = NoHandshake, WeightsPart
+    init_info_cls, update_info_cls = _NoHandshake, _WeightsPart
 
-    def init_transfer_engine(self, init_info: NoHandshake) -> None:
+    def init_transfer_engine(self, init_info: _NoHandshake) -> None:
         """Nothing to prepare."""
 
     def start_weight_update(self) -> None:
@@ -75,12 +75,12 @@ class CheckedWeightTransfer(WeightTransferEngine[NoHandshake, WeightsPart]):
         if not current_platform.is_cpu():  # the base class's version waits on a CPU in vain
             torch.accelerator.synchronize()
 
-    def receive_weights(self, update_info: WeightsPart) -> None:
+    def receive_weights(self, update_info: _WeightsPart) -> None:
         """Load one part into the layers that its weights belong to."""
         if update_info.path:
             weights = load_file(Path(update_info.path))
         else:
-            weights = shared_weights(update_info, self.device)
+            weights = _shared_weights(update_info, self.device)
         self.missing -= self.model.load_weights(iter(weights.items()))
 
     def finish_weight_update(self) -> None:
@@ -91,7 +91,7 @@ class CheckedWeightTransfer(WeightTransferEngine[NoHandshake, WeightsPart]):
                 values and only log it.
         """
         finalize_layerwise_reload(self.model, self.model_config)
-        repack_tied_head(self.model)
+        _repack_tied_head(self.model)
         if self.missing:
             raise RuntimeError(
                 f"{len(self.missing)} parameters were not in the update, the first"
@@ -103,20 +103,20 @@ class CheckedWeightTransfer(WeightTransferEngine[NoHandshake, WeightsPart]):
         """Nothing to release."""
 
 
-def shared_weights(part: WeightsPart, device: torch.device) -> dict[str, torch.Tensor]:
+def _shared_weights(part: _WeightsPart, device: torch.device) -> dict[str, torch.Tensor]:
     """The weights of a shared buffer, copied: vLLM may load a layer later, when it is complete.
 
     Raises:
         RuntimeError: None of the processes that share the weights is on this worker's device.
     """
-    buffer = open_shared(own_handle(part.handles, device), device, getattr(torch, part.dtype))
+    buffer = open_shared(_own_handle(part.handles, device), device, getattr(torch, part.dtype))
     copy = buffer.clone()
-    return unpacked(part.names, part.shapes, copy)
+    return unpacked_weights(part.names, part.shapes, copy)
 
 
-def own_handle(handles: Mapping[str, Handle], device: torch.device) -> Handle:
+def _own_handle(handles: Mapping[str, Handle], device: torch.device) -> Handle:
     """The handle of the buffer on a worker's own device; RuntimeError if there is none."""
-    name = device_name(device)
+    name = buffer_device_name(device)
     if name not in handles:
         raise RuntimeError(
             f"no process that shares weights is on the device {name} of this worker of vLLM; they"
@@ -126,7 +126,7 @@ def own_handle(handles: Mapping[str, Handle], device: torch.device) -> Handle:
     return handles[name]
 
 
-def repack_tied_head(model: torch.nn.Module) -> bool:
+def _repack_tied_head(model: torch.nn.Module) -> bool:
     """Give a tied output head the embedding's new weights; returns whether there was such a head.
 
     On a CPU vLLM packs a head into its kernel's layout and multiplies by the packed copy. A reload
@@ -150,7 +150,7 @@ class WorkerExtension:
         """Whether this worker can open the buffer that is shared on its device; one of bytes."""
         device = self.model_runner.device
         try:
-            open_shared(own_handle(handles, device), device, torch.uint8)
+            open_shared(_own_handle(handles, device), device, torch.uint8)
         except RuntimeError:
             return False
         return True

@@ -28,7 +28,12 @@ import torch.distributed as dist
 from safetensors.torch import save_file
 from torch import Tensor
 
-from geosd.sampling.shared_buffers import Handle, collect, device_name, share
+from geosd.sampling.shared_buffers import (
+    Handle,
+    buffer_device_name,
+    collect_shared_buffers,
+    share_buffer,
+)
 
 PART_BYTES = 2**30
 """Bytes of weights after which a part of them is sent: what the way holds, not what arrives."""
@@ -36,7 +41,7 @@ Weights = Iterable[tuple[str, Tensor]]
 Way = Literal["memory", "files"]
 
 
-class Engine(Protocol):
+class DeliveryEngine(Protocol):
     """What a delivery calls of vLLM's `LLM`."""
 
     def update_weights(self, request: dict[str, Any]) -> None:
@@ -46,7 +51,7 @@ class Engine(Protocol):
         """The result of a method of `WorkerExtension` on every worker."""
 
 
-class PackedPart(NamedTuple):
+class _PackedPart(NamedTuple):
     """Some weights in one buffer, one after the other, all of its type."""
 
     names: list[str]
@@ -107,7 +112,7 @@ class WeightDelivery:
     part_bytes: int = PART_BYTES
     way: Way | None = field(default=None, init=False)
 
-    def send(self, weights: Weights, dtype: torch.dtype, llm: Engine) -> int:
+    def send(self, weights: Weights, dtype: torch.dtype, llm: DeliveryEngine) -> int:
         """Send all weights to an engine that has begun an update; the bytes sent.
 
         They have the engine's own type, so that no more is sent than is kept. The other processes
@@ -130,7 +135,7 @@ class WeightDelivery:
             for _ in weights:
                 pass
 
-    def _agree_on_way(self, llm: Engine | None) -> None:
+    def _agree_on_way(self, llm: DeliveryEngine | None) -> None:
         """Choose the way, once: every worker must be able to open a buffer that is shared here."""
         if self.way is not None:
             return
@@ -144,10 +149,10 @@ class WeightDelivery:
             opened = llm.collective_rpc("opens_shared", None, (handles,))
         self.way = "memory" if self._from_first(all(opened)) else "files"
 
-    def _share(self, weights: Weights, llm: Engine | None) -> int:
+    def _share(self, weights: Weights, llm: DeliveryEngine | None) -> int:
         """Share the weights part by part; each part waits for the readers of the one before."""
         sent = 0
-        for part in packed_parts(weights, self.part_bytes):
+        for part in _packed_parts(weights, self.part_bytes):
             handles = self._gather(part.buffer)
             if llm is not None:
                 update = {"names": part.names, "shapes": part.shapes, "handles": handles}
@@ -157,15 +162,15 @@ class WeightDelivery:
             sent += part.buffer.nbytes
             device = part.buffer.device
             del part  # or its buffer would stay until the next one is there
-            collect(device)
+            collect_shared_buffers(device)
         return sent
 
-    def _write(self, weights: Weights, dtype: torch.dtype, llm: Engine) -> int:
+    def _write(self, weights: Weights, dtype: torch.dtype, llm: DeliveryEngine) -> int:
         """Write the weights to files part by part, each removed when it has been read."""
         sent = 0
         folder_in_memory = _folder_in_memory(2 * self.part_bytes)
         with tempfile.TemporaryDirectory(prefix="geosd-weights-", dir=folder_in_memory) as folder:
-            parts = weight_parts(weights, dtype, self.part_bytes)
+            parts = weight_delivery_parts(weights, dtype, self.part_bytes)
             for number, part in enumerate(parts):
                 path = Path(folder) / f"{number}.safetensors"
                 save_file(part, path)
@@ -177,7 +182,9 @@ class WeightDelivery:
     def _gather(self, buffer: Tensor) -> dict[str, Handle]:
         """Handles of the group's buffers by device, those alone that a worker will open."""
         rank = 0 if self.group is None else self.group.rank()
-        mine = {device_name(buffer.device): share(buffer)} if rank < self.devices else {}
+        mine = (
+            {buffer_device_name(buffer.device): share_buffer(buffer)} if rank < self.devices else {}
+        )
         if self.group is None:
             return mine
         each: list[dict[str, Handle] | None] = [None] * self.group.size()
@@ -198,7 +205,7 @@ class WeightDelivery:
             dist.barrier(self.group)
 
 
-def packed_parts(weights: Weights, nbytes: int) -> Iterator[PackedPart]:
+def _packed_parts(weights: Weights, nbytes: int) -> Iterator[_PackedPart]:
     """Weights of one type in buffers where they lie, in parts that end after so many bytes."""
     names: list[str] = []
     shapes: list[list[int]] = []
@@ -210,10 +217,10 @@ def packed_parts(weights: Weights, nbytes: int) -> Iterator[PackedPart]:
         values.append(value.reshape(-1))
         filled += values[-1].nbytes
         if filled >= nbytes:
-            yield PackedPart(names, shapes, _moved_into_one(values))
+            yield _PackedPart(names, shapes, _moved_into_one(values))
             names, shapes, filled = [], [], 0
     if names:
-        yield PackedPart(names, shapes, _moved_into_one(values))
+        yield _PackedPart(names, shapes, _moved_into_one(values))
 
 
 def _moved_into_one(values: list[Tensor]) -> Tensor:
@@ -223,7 +230,7 @@ def _moved_into_one(values: list[Tensor]) -> Tensor:
     return buffer
 
 
-def unpacked(
+def unpacked_weights(
     names: Iterable[str], shapes: Iterable[Iterable[int]], buffer: Tensor
 ) -> dict[str, Tensor]:
     """The weights of a part by name, as views of its buffer."""
@@ -235,7 +242,9 @@ def unpacked(
     return weights
 
 
-def weight_parts(weights: Weights, dtype: torch.dtype, nbytes: int) -> Iterator[dict[str, Tensor]]:
+def weight_delivery_parts(
+    weights: Weights, dtype: torch.dtype, nbytes: int
+) -> Iterator[dict[str, Tensor]]:
     """Weights in the host's memory, by name, in parts that end after so many bytes.
 
     They have the engine's own type, so that no more is sent than is kept.

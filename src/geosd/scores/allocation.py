@@ -8,14 +8,14 @@ FEWEST = 4
 """Samples of a problem below which no variance within problems could be told."""
 
 
-class SampledBenchmark(NamedTuple):
+class AllocatedBenchmark(NamedTuple):
     """A benchmark to be sampled: its problems, and the mean of p (1 - p) over them, in [0, 1]."""
 
     problems: int
     within: float
 
 
-def within_from_pass(avg: float, pass_at_2: float) -> float:
+def variance_for_allocation(avg: float, pass_at_2: float) -> float:
     """The mean of p (1 - p) over problems, from avg@k and pass@2 of the same samples, in [0, 1].
 
     Both are unbiased: E[1 - (1 - p)^2] - E[p] = E[p (1 - p)].
@@ -24,7 +24,7 @@ def within_from_pass(avg: float, pass_at_2: float) -> float:
 
 
 def sampling_variance(
-    benchmarks: Mapping[str, SampledBenchmark], samples: Mapping[str, int]
+    benchmarks: Mapping[str, AllocatedBenchmark], samples: Mapping[str, int]
 ) -> float:
     """The variance of a run's average over benchmarks that sampling adds, in points squared.
 
@@ -34,7 +34,7 @@ def sampling_variance(
     return 1e4 * math.fsum(parts) / len(benchmarks) ** 2
 
 
-def neyman(benchmarks: Mapping[str, SampledBenchmark], responses: int) -> dict[str, int]:
+def neyman(benchmarks: Mapping[str, AllocatedBenchmark], responses: int) -> dict[str, int]:
     """Samples of each benchmark's problems that make `sampling_variance` least for its cost.
 
     The cost is responses; n_b is proportional to sqrt(w_b) / P_b, because a sample of each problem

@@ -8,7 +8,7 @@ from itertools import chain
 from statistics import fmean
 from typing import Any
 
-from geosd.problems.records import Sample, is_out_of_distribution
+from geosd.problems.records import SampleRecord, is_ood_record
 from geosd.scores.avg_and_pass_at_k import pass_at_k
 from geosd.scores.samples_by_problem import count_correct, group_by_benchmark, group_by_problem
 
@@ -16,7 +16,7 @@ THRESHOLD = 0.75
 """The paper's tau: from which share of the samples on they agree strongly (sec:false-consensus)."""
 
 
-def is_strong(strength: Any, threshold: float = THRESHOLD) -> Any:
+def is_strong_consensus(strength: Any, threshold: float = THRESHOLD) -> Any:
     """Whether C(x) >= tau, elementwise, for numbers or a series."""
     # The slack keeps 3 of 4 at or above .75, whatever the float division made of it.
     return strength >= threshold - 1e-12
@@ -34,11 +34,11 @@ class Consensus:
 
     def is_false(self, threshold: float = THRESHOLD) -> bool:
         """Whether the consensus is strong and wrong: C(x) >= tau and a^(x) wrong."""
-        strong = is_strong(self.strength, threshold)
+        strong = is_strong_consensus(self.strength, threshold)
         return strong and self.majority is not None and not self.correct
 
 
-def consensus(samples: Iterable[Sample]) -> list[Consensus]:
+def consensus(samples: Iterable[SampleRecord]) -> list[Consensus]:
     """The consensus of each problem's samples, problems in the file's order.
 
     Three readings where the paper is silent. A sample without an answer counts among the m, but
@@ -51,7 +51,7 @@ def consensus(samples: Iterable[Sample]) -> list[Consensus]:
     return [_agreement(group) for group in group_by_problem(samples).values()]
 
 
-def _agreement(group: Sequence[Sample]) -> Consensus:
+def _agreement(group: Sequence[SampleRecord]) -> Consensus:
     answered = [sample for sample in group if sample.answer is not None]
     if not answered:
         return Consensus(None, 0.0, False)
@@ -79,13 +79,15 @@ def _share(flags: Sequence[bool]) -> float:
     return sum(flags) / len(flags)
 
 
-def consensus_rows(samples: Sequence[Sample], first: int) -> list[tuple[str, float, int, float]]:
+def consensus_rows(
+    samples: Sequence[SampleRecord], first: int
+) -> list[tuple[str, float, int, float]]:
     """A run's rows of the consensus table: quantity, x, problems and value.
 
     The `first` m samples of a problem are compared for agreement. A run without OOD problems, as in
     a selection of hyperparameters, has no row.
     """
-    ood = [sample for sample in samples if is_out_of_distribution(sample.benchmark)]
+    ood = [sample for sample in samples if is_ood_record(sample.benchmark)]
     if not ood:
         return []
     benchmarks = group_by_benchmark(ood).values()

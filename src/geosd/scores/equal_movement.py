@@ -18,7 +18,7 @@ from geosd.scores.score_table import ID, OOD_AVERAGE
 
 DRIFT = "drift"
 AT_ID_GAIN, AT_DRIFT = "at_id_gain", "at_drift"
-"""Columns of `runs_at_equal_movement`: OOD gain at equal ID gain, and at equal drift."""
+"""Columns of `gains_at_equal_movement`: OOD gain at equal ID gain, and at equal drift."""
 COLLAPSED = "collapsed"
 EQUAL_ID_GAIN = 6.0
 """Points in distribution at which OOD gains are compared."""
@@ -50,7 +50,7 @@ def value_where_reached(moved: Sequence[float], values: Sequence[float], at: flo
     return float(y[end - 1] + share * (y[end] - y[end - 1]))
 
 
-def runs_at_equal_movement(stops: pd.DataFrame, run: Sequence[str]) -> pd.DataFrame:
+def gains_at_equal_movement(stops: pd.DataFrame, run: Sequence[str]) -> pd.DataFrame:
     """A row for each run: its OOD gain at equal ID gain and at equal drift, and whether it falls.
 
     `stops` has a row for each step at which a run was judged: the columns `run`, which name it,

@@ -12,24 +12,24 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from geosd.scores.statistics import ContrastResult, Group, contrast
+from geosd.scores.statistics import ContrastStatistics, GroupStatistics, contrast_test
 
 DRAW = "draw"
 CURVATURE = {"hellinger": 1 / 8, "jsd": 1 / 8, "fwdkl": 1 / 2, "revkl": 1 / 2}
 """Each divergence near agreement, over Q = sum_i (dp_i)^2 / p_i; d_FR^2 is Q. JSD's beta is 1/2."""
 
 
-def curvature_ratio(divergence: str, drift_penalty: float) -> float:
+def factorial_curvature_ratio(divergence: str, drift_penalty: float) -> float:
     """How many times the curvature of a divergence lambda d_FR^2 has, near agreement.
 
     Example:
-        >>> curvature_ratio("hellinger", 1.0), curvature_ratio("fwdkl", 4.0)
+        >>> factorial_curvature_ratio("hellinger", 1.0), factorial_curvature_ratio("fwdkl", 4.0)
         (8.0, 8.0)
     """
     return drift_penalty / CURVATURE[divergence]
 
 
-class Change(NamedTuple):
+class FactorialChange(NamedTuple):
     """One setting of a factor minus another."""
 
     factor: str
@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 
 def main_effect(
-    runs: pd.DataFrame, factors: Sequence[str], change: Change, value: str
+    runs: pd.DataFrame, factors: Sequence[str], change: FactorialChange, value: str
 ) -> pd.Series:
     """A value at one setting of a factor minus that at another, in each draw: indexed by draw.
 
@@ -51,7 +51,11 @@ def main_effect(
 
 
 def interaction(
-    runs: pd.DataFrame, factors: Sequence[str], first: Change, second: Change, value: str
+    runs: pd.DataFrame,
+    factors: Sequence[str],
+    first: FactorialChange,
+    second: FactorialChange,
+    value: str,
 ) -> pd.Series:
     """What the second change does to the effect of the first, in each draw: indexed by draw.
 
@@ -70,12 +74,12 @@ def _mean_by_draw(differences: pd.Series) -> pd.Series:
     return differences.dropna().groupby(DRAW).mean()
 
 
-def over_draws(by_draw: pd.Series) -> tuple[ContrastResult, float] | None:
+def effect_over_draws(by_draw: pd.Series) -> tuple[ContrastStatistics, float] | None:
     """The mean of an effect over draws with Student's 95 % interval, and its two-sided p.
 
     None where no draw has the effect; interval and p are NaN of a single draw.
     """
     if by_draw.empty:
         return None
-    test = contrast([Group.of(by_draw)])
+    test = contrast_test([GroupStatistics.of(by_draw)])
     return test, 2 * min(test.p, 1 - test.p)

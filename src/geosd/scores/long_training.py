@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from geosd.scores.equal_movement import value_where_reached
 
 
-def step_of_fall(steps: Sequence[int], gains: Sequence[float], fall: float) -> float:
+def long_training_fall(steps: Sequence[int], gains: Sequence[float], fall: float) -> float:
     """The step at which a path first reaches a loss of `fall` points; NaN if it never does.
 
     As `value_where_reached`, over the loss: linear between neighbours, from no loss at step 0.
@@ -22,17 +22,17 @@ def step_of_fall(steps: Sequence[int], gains: Sequence[float], fall: float) -> f
         ValueError: `fall` is not above 0, so that every path would begin fallen.
 
     Example:
-        >>> step_of_fall([100, 200], [-4.0, -16.0], 10.0)
+        >>> long_training_fall([100, 200], [-4.0, -16.0], 10.0)
         150.0
     """
     return value_where_reached([-gain for gain in gains], list(map(float, steps)), fall)
 
 
-def growth_per_window(drift: tuple[float, float], steps: tuple[int, int], window: int) -> float:
+def long_training_growth(drift: tuple[float, float], steps: tuple[int, int], window: int) -> float:
     """The growth of drift between two steps for each window between two refreshes, in radians.
 
     Example:
-        >>> growth_per_window((0.1, 0.3), (200, 1000), 100)
+        >>> long_training_growth((0.1, 0.3), (200, 1000), 100)
         0.025
     """
     first, last = steps

@@ -20,7 +20,13 @@ import pandas as pd
 
 from geosd.scores.equal_movement import DRIFT, value_where_reached
 from geosd.scores.score_table import ID, OOD_AVERAGE
-from geosd.scores.statistics import ContrastResult, Group, base_model_values, contrast, holm
+from geosd.scores.statistics import (
+    ContrastStatistics,
+    GroupStatistics,
+    base_model_statistics,
+    contrast_test,
+    holm,
+)
 
 LEVELS = {ID: (3.0, 6.0, 9.0), DRIFT: (0.05, 0.075, 0.10)}
 """Movement -> where OOD gains are compared: points in distribution, radians from pi_0."""
@@ -32,7 +38,7 @@ RATE, STEPS = "learning_rate", "steps"
 
 
 @dataclass(frozen=True)
-class Paths:
+class MovementPaths:
     """Paths of one kind: a row for each point, in the order of its path.
 
     Attributes:
@@ -48,13 +54,13 @@ class Paths:
     points: pd.DataFrame
 
 
-def paths_of_runs(runs: pd.DataFrame) -> list[Paths]:
+def paths_of_runs(runs: pd.DataFrame) -> list[MovementPaths]:
     """The paths that runs make: first over the rates, then over the steps, rates ascending.
 
-    `runs` has a row for each run, with the columns of `Paths.points`. A method is on a path over
-    the rates if it has two or more at the full length, and over the steps of a rate if it has two
-    or more stops there. Where all methods have one such rate, these are paths of one kind; else a
-    rate has paths where two methods or more have stops.
+    `runs` has a row for each run, with the columns of `MovementPaths.points`. A method is on a path
+    over the rates if it has two or more at the full length, and over the steps of a rate if it has
+    two or more stops there. Where all methods have one such rate, these are paths of one kind; else
+    a rate has paths where two methods or more have stops.
     """
     full = runs[runs[STEPS] == runs[STEPS].max()]
     over_rates = _with_two(full, ["variant"], RATE)
@@ -78,11 +84,11 @@ def _with_two(runs: pd.DataFrame, keys: Sequence[str], along: str) -> pd.DataFra
     return runs[runs.groupby([*keys])[along].transform("nunique") > 1]
 
 
-def _ordered(points: pd.DataFrame, along: str, at: float | None) -> Paths:
-    return Paths(along, at, points.sort_values(along, kind="stable", ignore_index=True))
+def _ordered(points: pd.DataFrame, along: str, at: float | None) -> MovementPaths:
+    return MovementPaths(along, at, points.sort_values(along, kind="stable", ignore_index=True))
 
 
-def ood_gains_where_reached(paths: Paths, movement: str, at: float) -> pd.DataFrame:
+def path_gains_where_reached(paths: MovementPaths, movement: str, at: float) -> pd.DataFrame:
     """The OOD gain of each path where it first reaches a movement: a row for each path.
 
     Columns are `variant`, `seed`, `draw` and `gain`, which is NaN of a path that never does.
@@ -95,7 +101,7 @@ def ood_gains_where_reached(paths: Paths, movement: str, at: float) -> pd.DataFr
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PathComparison:
     """A method at one level of movement, over the base models that its paths start from.
 
     Attributes:
@@ -107,16 +113,16 @@ class Comparison:
         p: Of the difference, two-sided, with Holm's correction over the methods.
     """
 
-    gain: ContrastResult | None
+    gain: ContrastStatistics | None
     reached: int
     of: int
-    difference: ContrastResult | None
+    difference: ContrastStatistics | None
     pairs: int
     p: float
 
 
-def compare(models: Mapping[str, pd.DataFrame]) -> dict[str, Comparison]:
-    """Compare methods at one level; of each model a table of `ood_gains_where_reached`."""
+def compare_paths(models: Mapping[str, pd.DataFrame]) -> dict[str, PathComparison]:
+    """Compare methods at one level; of each model a table of `path_gains_where_reached`."""
     found = {}
     for variant in dict.fromkeys(name for gains in models.values() for name in gains["variant"]):
         of_models = [_values_and_leads(gains, variant) for gains in models.values()]
@@ -125,12 +131,12 @@ def compare(models: Mapping[str, pd.DataFrame]) -> dict[str, Comparison]:
         lead = None
         if variant != REFERENCE:
             lead = _interval([_known(leads) for _, leads in of_models])
-        found[variant] = (reached, len(base_model_values(values)), lead)
+        found[variant] = (reached, len(base_model_statistics(values)), lead)
     p_values = [
         2 * min(lead[0].p, 1 - lead[0].p) if lead else math.nan for *_, lead in found.values()
     ]
     return {
-        variant: Comparison(
+        variant: PathComparison(
             gain=reached[0] if reached else None,
             reached=reached[1] if reached else 0,
             of=of,
@@ -162,10 +168,10 @@ def _known(of_model: BySeed) -> BySeed:
     return values[known], draws[known]
 
 
-def _interval(models: list[BySeed]) -> tuple[ContrastResult, int] | None:
+def _interval(models: list[BySeed]) -> tuple[ContrastStatistics, int] | None:
     """The mean over base models with its interval, and their number; None of none."""
     some = [of_model for of_model in models if not of_model[0].empty]
     if not some:
         return None
-    values = base_model_values(some)
-    return contrast([Group.of(values)]), len(values)
+    values = base_model_statistics(some)
+    return contrast_test([GroupStatistics.of(values)]), len(values)

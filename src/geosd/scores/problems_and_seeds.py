@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from geosd.problems.records import is_out_of_distribution
-from geosd.scores.tidy import select_rows
+from geosd.problems.records import is_ood_record
+from geosd.scores.tidy import select_tidy_rows
 
 RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
-class Interval:
+class ProblemsAndSeedsInterval:
     """A difference of two means, and the ends of its interval, in points."""
 
     difference: float
@@ -36,7 +36,7 @@ class Interval:
     high: float
 
 
-def shares_of(
+def shares_by_problem_and_seed(
     shares: pd.DataFrame, model: str, variant: str, outside: bool
 ) -> dict[str, pd.DataFrame]:
     """Benchmark -> the share of right samples of a method, a row for each seed, in ascending order.
@@ -44,17 +44,19 @@ def shares_of(
     Columns are problems in the order of their names. `outside` chooses the OOD benchmarks, or the
     others.
     """
-    rows = select_rows(shares, model=model, variant=variant)
+    rows = select_tidy_rows(shares, model=model, variant=variant)
     found = {}
     for benchmark, of_benchmark in rows.groupby("benchmark", sort=True):
-        if is_out_of_distribution(str(benchmark)) is outside:
+        if is_ood_record(str(benchmark)) is outside:
             found[str(benchmark)] = of_benchmark.pivot(
                 index="seed", columns="problem_id", values="share"
             )
     return found
 
 
-def gaps_between(a: Mapping[str, pd.DataFrame], b: Mapping[str, pd.DataFrame]) -> list[np.ndarray]:
+def gaps_by_problem_and_seed(
+    a: Mapping[str, pd.DataFrame], b: Mapping[str, pd.DataFrame]
+) -> list[np.ndarray]:
     """The differences a - b of each benchmark, seeds by problems.
 
     Raises:
@@ -76,7 +78,9 @@ def _same_places(a: pd.DataFrame, b: pd.DataFrame) -> bool:
     return a.index.equals(b.index) and a.columns.equals(b.columns)
 
 
-def over_problems(gaps: Sequence[np.ndarray], confidence: float = 0.95, seed: int = 0) -> Interval:
+def over_problems(
+    gaps: Sequence[np.ndarray], confidence: float = 0.95, seed: int = 0
+) -> ProblemsAndSeedsInterval:
     """The mean over benchmarks, and its interval over problems.
 
     The problems of each benchmark are drawn again `RESAMPLES` times; a problem's value is its mean
@@ -97,7 +101,7 @@ def over_problems(gaps: Sequence[np.ndarray], confidence: float = 0.95, seed: in
 
 def over_problems_and_seeds(
     gaps: Sequence[np.ndarray], confidence: float = 0.95, seed: int = 0
-) -> Interval:
+) -> ProblemsAndSeedsInterval:
     """The mean over benchmarks, and its interval over problems and seeds together.
 
     The seeds are drawn again, the same for all benchmarks, and the problems of each benchmark,
@@ -128,12 +132,14 @@ def _weights(draw: np.random.Generator, n: int) -> np.ndarray:
     return draw.multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n
 
 
-def _interval(gaps: Sequence[np.ndarray], resampled: np.ndarray, confidence: float) -> Interval:
+def _interval(
+    gaps: Sequence[np.ndarray], resampled: np.ndarray, confidence: float
+) -> ProblemsAndSeedsInterval:
     """The middle of the resampled means that has the confidence, in points."""
     tail = (1 - confidence) / 2
     low, high = np.quantile(resampled, [tail, 1 - tail])
     mean = np.mean([of_benchmark.mean() for of_benchmark in gaps])
-    return Interval(100 * float(mean), 100 * float(low), 100 * float(high))
+    return ProblemsAndSeedsInterval(100 * float(mean), 100 * float(low), 100 * float(high))
 
 
 def by_seed(gaps: Sequence[np.ndarray]) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from geosd.scores.collapse import COLLAPSE, ON_VALIDATION, collapses
-from geosd.scores.tidy import select_rows
+from geosd.scores.tidy import select_tidy_rows
 
 VALIDATION = "select_validation"
 """The benchmark of the validation problems."""
@@ -28,7 +28,7 @@ def rates_around(rates: Iterable[float], rate: float, decades: float) -> list[fl
     return sorted(r for r in rates if abs(math.log10(r / rate)) <= decades + ROUNDING)
 
 
-def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
+def collapsed_runs_in_selection(scores: pd.DataFrame) -> pd.Series:
     """How many runs of each variant collapse on the validation problems of any model.
 
     The rule is that of `collapses`, on the only problems that a selection may look at: validation
@@ -38,7 +38,9 @@ def collapsed_runs(scores: pd.DataFrame) -> pd.Series:
     Raises:
         ValueError: pi_0 was not validated with a model and seed of a variant.
     """
-    runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k").set_index(["model", "seed"])
+    runs = select_tidy_rows(scores, benchmark=VALIDATION, metric="avg@k").set_index(
+        ["model", "seed"]
+    )
     base = runs.loc[runs["variant"] == "pi_0", "value"]
     missing = sorted(set(runs.index) - set(base.index))
     if missing:
@@ -55,15 +57,17 @@ def candidates_clear_of_collapse(scores: pd.DataFrame, rates: Mapping[str, float
     """Candidates with no collapse within `MARGIN` decades of their rate, from the smallest rate on.
 
     What lies beyond the ends of the grid is not known, and excludes none. Errors are those of
-    `collapsed_runs`.
+    `collapsed_runs_in_selection`.
     """
-    fallen = collapsed_runs(scores)
+    fallen = collapsed_runs_in_selection(scores)
     collapsed = [rate for name, rate in rates.items() if fallen.get(name)]
     ascending = sorted(rates, key=rates.__getitem__)
     return [name for name in ascending if not rates_around(collapsed, rates[name], MARGIN)]
 
 
-def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> pd.DataFrame:
+def selection_behind_best(
+    scores: pd.DataFrame, model: str, candidates: Sequence[str]
+) -> pd.DataFrame:
     """How far each candidate of a grid lies behind the best one on the validation problems.
 
     With a_cs the avg@k of candidate c at seed s and b the candidate of the best mean, of equals the
@@ -78,7 +82,7 @@ def behind_best(scores: pd.DataFrame, model: str, candidates: Sequence[str]) -> 
     Raises:
         ValueError: A candidate was not validated, or not with the seeds of the others.
     """
-    runs = select_rows(scores, model=model, benchmark=VALIDATION, metric="avg@k")
+    runs = select_tidy_rows(scores, model=model, benchmark=VALIDATION, metric="avg@k")
     by_seed = runs.pivot(index="seed", columns="variant", values="value")
     by_seed = by_seed.reindex(columns=list(candidates))
     missing = [name for name in candidates if by_seed[name].isna().any()]
@@ -102,16 +106,18 @@ def select_candidate(scores: pd.DataFrame, model: str, rates: Mapping[str, float
     taken, of equals the smallest. None where no candidate is clear of a collapse.
 
     Raises:
-        ValueError: As `behind_best` and `collapsed_runs`.
+        ValueError: As `selection_behind_best` and `collapsed_runs_in_selection`.
 
     Source: Breiman, Friedman, Olshen, Stone 1984, section 3.4.3, with the error of the paired
     difference; the paper, Appendix Baselines: 200 validation problems, avg@8.
     """
-    behind_best(scores, model, list(rates))  # all of them, or a collapse may not have been seen
+    selection_behind_best(
+        scores, model, list(rates)
+    )  # all of them, or a collapse may not have been seen
     clear = candidates_clear_of_collapse(scores, rates)
     if not clear:
         return None
-    judged = behind_best(scores, model, clear)
+    judged = selection_behind_best(scores, model, clear)
     return str((judged["behind"] <= judged["error"].fillna(0)).idxmax())
 
 
@@ -132,7 +138,7 @@ def best_common_rate(
     rate_of = {}
     for of_method in rates.values():
         rate_of |= {name: rate for name, rate in of_method.items() if rate in common}
-    runs = select_rows(scores, benchmark=VALIDATION, metric="avg@k")
+    runs = select_tidy_rows(scores, benchmark=VALIDATION, metric="avg@k")
     means = runs.groupby(runs["variant"].map(rate_of))["value"].mean()
     return None if means.empty else float(means.idxmax())
 

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from geosd.files import DamagedFileError, remake_hint
+from geosd.files import DamagedFileError, remake_file_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
-from geosd.problems.records import Sample, is_out_of_distribution
+from geosd.problems.records import SampleRecord, is_ood_record
 from geosd.problems.search.habits import HABITS, habit_shares
 from geosd.scores.samples_by_problem import count_correct, group_by_benchmark
-from geosd.scores.score_table import OOD_AVERAGE, Run
+from geosd.scores.score_table import OOD_AVERAGE, ScoredRun
 
 
-def share_rows(samples: Sequence[Sample]) -> list[tuple[str, str, int, float]]:
+def sample_share_rows(samples: Sequence[SampleRecord]) -> list[tuple[str, str, int, float]]:
     """A run's rows of the table of shares: benchmark, problem, samples, share of right ones.
 
     Raises:
@@ -22,13 +22,13 @@ def share_rows(samples: Sequence[Sample]) -> list[tuple[str, str, int, float]]:
     return [(of.benchmark, of.problem_id, of.n, of.c / of.n) for of in count_correct(samples)]
 
 
-def habit_rows(samples: Sequence[Sample]) -> list[tuple[str, str, float]]:
+def sample_habit_rows(samples: Sequence[SampleRecord]) -> list[tuple[str, str, float]]:
     """A run's rows of the table of habits: benchmark, habit, value; then the OOD benchmarks' means.
 
     A habit without occasion has no row, nor a mean where a benchmark lacks its row.
     """
     shares = {name: habit_shares(of) for name, of in group_by_benchmark(samples).items()}
-    outside = [of_name for name, of_name in shares.items() if is_out_of_distribution(name)]
+    outside = [of_name for name, of_name in shares.items() if is_ood_record(name)]
     if outside:
         shares[OOD_AVERAGE] = {}
         for habit in HABITS:
@@ -41,7 +41,7 @@ def habit_rows(samples: Sequence[Sample]) -> list[tuple[str, str, float]]:
     return rows
 
 
-def read_samples(run: Run, file: Path) -> list[Sample]:
+def read_sample_table(run: ScoredRun, file: Path) -> list[SampleRecord]:
     """Read the samples that a run's scores are computed from, `samples.jsonl`.
 
     Raises:
@@ -53,7 +53,7 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
             f"{file}: no samples of {run.variant}, seed {run.seed}, on {run.model}.\n"
             "Hint: let the workflow evaluate every run of the study before it analyses them."
         )
-    samples = read_jsonl(file, Sample)
+    samples = read_jsonl(file, SampleRecord)
     seen: Counter[tuple[str, str]] = Counter()  # how many samples of each problem came before
     for line, one in enumerate(samples, start=1):
         number = seen[one.benchmark, one.problem_id]
@@ -68,13 +68,13 @@ def read_samples(run: Run, file: Path) -> list[Sample]:
             problem = f"answer is {one.answer!r}; expected none of a truncated response"
         else:
             continue
-        raise DamagedLineError(f"{file}:{line}: {problem}.\n{remake_hint(file)}")
+        raise DamagedLineError(f"{file}:{line}: {problem}.\n{remake_file_hint(file)}")
     if not samples:
-        raise DamagedFileError(f"{file}: holds no sample.\n{remake_hint(file)}")
+        raise DamagedFileError(f"{file}: holds no sample.\n{remake_file_hint(file)}")
     return samples
 
 
-def check_same_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
+def check_sample_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
     """Check that runs of one model have the same problems with as many samples each.
 
     `sizes` says of each run's file how many samples each (benchmark, problem_id) has.
@@ -92,5 +92,5 @@ def check_same_problems(sizes: Mapping[Path, Counter[tuple[str, str]]]) -> None:
             raise DamagedFileError(
                 f"{file}: lacks {lacking.total()} samples that other runs have, the first"
                 f" {number} of {problem} of {benchmark}; expected the same of all runs.\n"
-                f"{remake_hint(file)}"
+                f"{remake_file_hint(file)}"
             )

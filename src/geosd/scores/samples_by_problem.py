@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 
 
 class UnevenSamplesError(ValueError):
@@ -20,14 +20,14 @@ class ProblemCounts:
     c: int
 
 
-def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
+def group_by_problem(samples: Iterable[SampleRecord]) -> dict[tuple[str, str], list[SampleRecord]]:
     """Samples by (benchmark, problem_id), in the file's order, checked so that accuracy is fair.
 
     Raises:
         UnevenSamplesError: A sample number occurs twice, or problems have unequal numbers of
             samples: a mean over samples would weigh problems unequally.
     """
-    problems: dict[tuple[str, str], list[Sample]] = {}
+    problems: dict[tuple[str, str], list[SampleRecord]] = {}
     for sample in samples:
         problems.setdefault((sample.benchmark, sample.problem_id), []).append(sample)
     for (benchmark, problem_id), group in problems.items():
@@ -46,7 +46,7 @@ def group_by_problem(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sa
     return problems
 
 
-def count_correct(samples: Iterable[Sample]) -> list[ProblemCounts]:
+def count_correct(samples: Iterable[SampleRecord]) -> list[ProblemCounts]:
     """Count the samples and the correct samples of each problem, in the file's order."""
     return [
         ProblemCounts(benchmark, problem_id, len(group), sum(sample.correct for sample in group))
@@ -54,9 +54,9 @@ def count_correct(samples: Iterable[Sample]) -> list[ProblemCounts]:
     ]
 
 
-def group_by_benchmark(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+def group_by_benchmark(samples: Iterable[SampleRecord]) -> dict[str, list[SampleRecord]]:
     """Group samples by benchmark to score them; samples and benchmarks keep their order."""
-    benchmarks: dict[str, list[Sample]] = {}
+    benchmarks: dict[str, list[SampleRecord]] = {}
     for sample in samples:
         benchmarks.setdefault(sample.benchmark, []).append(sample)
     return benchmarks

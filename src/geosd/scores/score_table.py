@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from geosd.files import DamagedFileError, remake_hint
+from geosd.files import DamagedFileError, remake_file_hint
 from geosd.problems.grading import NOT_COMPARED
-from geosd.problems.records import ID, Reason, Sample
+from geosd.problems.records import ID, Reason, SampleRecord
 from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k
 from geosd.scores.consensus import consensus, false_consensus_rate, majority_accuracy
 from geosd.scores.samples_by_problem import count_correct, group_by_benchmark
-from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_rows, values_by_seed
+from geosd.scores.tidy import COLUMNS, RUN_COLUMNS, select_tidy_rows, tidy_values_by_seed
 
 OOD_AVERAGE = "ood_avg"
 POOL = "pool"
@@ -28,7 +28,7 @@ NOT_COMPARED_METRICS = {reason: reason.replace(" ", "_") for reason in NOT_COMPA
 
 
 @dataclass(frozen=True, order=True)
-class Run:
+class ScoredRun:
     """A run that the score table has rows of: a trained and evaluated checkpoint.
 
     The variant "pi_0" is the base model itself. `draw` is the pretraining replicate of the base
@@ -41,14 +41,14 @@ class Run:
     draw: int = 0
 
 
-def collect_scores(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
+def collect_scores(scored: Mapping[ScoredRun, pd.DataFrame]) -> pd.DataFrame:
     """The score table of a study from the scores of each run (`score_run`), in the order given.
 
     Raises:
         ValueError: There is no run, or runs of one model were examined on different benchmarks.
     """
     tables = []
-    seen: dict[str, tuple[Run, list[str]]] = {}
+    seen: dict[str, tuple[ScoredRun, list[str]]] = {}
     for run, table in scored.items():
         benchmarks = sorted(table["benchmark"].unique())
         first, expected = seen.setdefault(run.model, (run, benchmarks))
@@ -64,7 +64,7 @@ def collect_scores(scored: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[list(COLUMNS["scores"])]
 
 
-def score_run(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
+def score_run(samples: Sequence[SampleRecord], pass_k: Sequence[int]) -> pd.DataFrame:
     """Score one run's samples: every metric on every benchmark, with the OOD average appended.
 
     `pass_k` are the k of the pass@k rows. The columns that name the run are left out.
@@ -92,7 +92,9 @@ def score_run(samples: Sequence[Sample], pass_k: Sequence[int]) -> pd.DataFrame:
     return pd.concat([table, average], ignore_index=True)
 
 
-def _benchmark(samples: Sequence[Sample], pass_k: Sequence[int]) -> list[tuple[str, int, float]]:
+def _benchmark(
+    samples: Sequence[SampleRecord], pass_k: Sequence[int]
+) -> list[tuple[str, int, float]]:
     """Rows (metric, k, value) of one benchmark."""
     counts, consensuses = count_correct(samples), consensus(samples)
     k = counts[0].n
@@ -116,7 +118,7 @@ def _shares(reasons: Mapping[str | None, int], k: int) -> list[tuple[str, int, f
 
 
 @dataclass(frozen=True)
-class PoolCounts:
+class _PoolCounts:
     """Counts of a pool's `counts.json` that are scored."""
 
     problems: int
@@ -125,7 +127,7 @@ class PoolCounts:
     rollouts_by_reason: dict[Reason, int]
 
 
-def pool_scores(file: Path) -> pd.DataFrame:
+def score_pool(file: Path) -> pd.DataFrame:
     """Rows of the score table about a solution pool, from its `counts.json`, without those columns.
 
     Raises:
@@ -135,18 +137,18 @@ def pool_scores(file: Path) -> pd.DataFrame:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        counts = TypeAdapter(PoolCounts).validate_json(file.read_bytes(), strict=True)
+        counts = TypeAdapter(_PoolCounts).validate_json(file.read_bytes(), strict=True)
     except ValidationError as error:
         field, wrong = error.errors()[0]["loc"], error.errors()[0]["msg"]
         problem = f"{'.'.join(map(str, field)) or 'file'}: {wrong}"
-        raise DamagedFileError(f"{file}: {problem}.\n{remake_hint(file)}") from error
+        raise DamagedFileError(f"{file}: {problem}.\n{remake_file_hint(file)}") from error
     judged = sum(counts.rollouts_by_reason.values())
     trained, problems, drawn = counts.problems_trained_on, counts.problems, counts.rollouts_drawn
     if not 0 <= trained <= problems <= drawn or problems < 1 or judged != drawn:
         raise DamagedFileError(
             f"{file}: problems_trained_on is {trained} of {problems}, and {judged} of {drawn}"
             " rollouts have a reason; expected no more than all problems, and all rollouts.\n"
-            f"{remake_hint(file)}"
+            f"{remake_file_hint(file)}"
         )
     k = drawn // problems
     solved = (WITH_SOLUTION, k, 100 * trained / problems)
@@ -166,17 +168,19 @@ def scores_by_seed(
 
     Benchmark and metric are as in the table; without k, the largest of the metric is taken.
     """
-    rows = select_rows(scores, model=model, variant=variant, benchmark=benchmark, metric=metric)
-    return values_by_seed(select_rows(rows, k=rows["k"].max() if k is None else k))
+    rows = select_tidy_rows(
+        scores, model=model, variant=variant, benchmark=benchmark, metric=metric
+    )
+    return tidy_values_by_seed(select_tidy_rows(rows, k=rows["k"].max() if k is None else k))
 
 
-def ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
+def scored_ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
     """Names of a model's OOD benchmarks in the score table, in its order, without their average."""
-    names = select_rows(scores, model=model, split="OOD")["benchmark"].unique()
+    names = select_tidy_rows(scores, model=model, split="OOD")["benchmark"].unique()
     return [name for name in names if name != OOD_AVERAGE]
 
 
-def accuracies_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+def score_table_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
     """The score table in short: each variant's accuracy, ID and OOD, for `dvc metrics diff`.
 
     It is model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
@@ -184,7 +188,7 @@ def accuracies_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str,
     """
     labels = {ID: "ID", OOD_AVERAGE: "OOD"}
     largest = {
-        name: int(select_rows(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")
+        name: int(select_tidy_rows(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")
     }
     numbers_by_run: dict[str, dict[str, dict[str, float]]] = {}
     for (model, variant), _ in scores.groupby(["model", "variant"], sort=False):
@@ -201,7 +205,7 @@ def accuracies_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str,
     return numbers_by_run
 
 
-def replicates_by_seed(rows: pd.DataFrame) -> pd.Series:
+def score_table_replicates(rows: pd.DataFrame) -> pd.Series:
     """The pretraining replicate (column `draw`) that each seed of one model's rows starts from.
 
     Rows without the column are of one replicate, 0.

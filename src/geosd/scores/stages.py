@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
-from geosd.scores.statistics import Group
+from geosd.scores.statistics import GroupStatistics
 
 Spending = Callable[[float, float], float]
 """The level that is spent at a share of the runs, of a whole level."""
@@ -47,7 +47,7 @@ def obrien_fleming_like(share: float, alpha: float) -> float:
     return float(4 * norm.sf(norm.isf(alpha / 4) / math.sqrt(share)))
 
 
-def bounds(shares: Sequence[float], alpha: float, spending: Spending) -> list[float]:
+def stage_bounds(shares: Sequence[float], alpha: float, spending: Spending) -> list[float]:
     """The bounds |Z_k| of a two-sided test of level alpha, for ascending shares t_k of the runs.
 
     The density of the score S_k = Z_k sqrt(t_k) of tests that have gone on is carried from stage to
@@ -96,26 +96,28 @@ def _simpson(grid: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=4096)
-def nominal_levels(
+def nominal_stage_levels(
     stages: tuple[int, ...], alpha: float, spending: Spending = pocock_like
 ) -> tuple[float, ...]:
     """The two-sided level of the test at each stage, of stages after so many runs.
 
     Example:
-        >>> [round(level, 4) for level in nominal_levels((3, 6, 10), 0.05)]
+        >>> [round(level, 4) for level in nominal_stage_levels((3, 6, 10), 0.05)]
         [0.0177, 0.017, 0.0194]
     """
     shares = [runs / stages[-1] for runs in stages]
-    return tuple(float(2 * norm.sf(bound)) for bound in bounds(shares, STUDENT * alpha, spending))
+    return tuple(
+        float(2 * norm.sf(bound)) for bound in stage_bounds(shares, STUDENT * alpha, spending)
+    )
 
 
-def level_at(stages: Sequence[int], stage: int, spending: Spending = pocock_like) -> Callable:
+def stage_level_at(stages: Sequence[int], stage: int, spending: Spending = pocock_like) -> Callable:
     """The level of one stage's test, as a function of the whole level."""
-    return lambda alpha: nominal_levels(tuple(stages), alpha, spending)[stage]
+    return lambda alpha: nominal_stage_levels(tuple(stages), alpha, spending)[stage]
 
 
-def chance_of_decision(
-    group: Group, planned: int, level: float, ends: tuple[float, float]
+def stage_decision_chance(
+    group: GroupStatistics, planned: int, level: float, ends: tuple[float, float]
 ) -> float:
     """The chance that a Student interval over all `planned` runs holds neither finite end.
 

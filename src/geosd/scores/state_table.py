@@ -7,19 +7,19 @@ import numpy as np
 import pandas as pd
 
 from geosd.mismatch_region import in_mismatch_region
-from geosd.scores.tidy import select_rows
+from geosd.scores.tidy import select_tidy_rows
 
 SELECTED_SHARE = 0.1
 """Of a rollout's positions, those that are selected (paper, section 5.1: top 10 %)."""
 
 
-def states_of_model(states: pd.DataFrame, model: str) -> pd.DataFrame:
+def state_table_of_model(states: pd.DataFrame, model: str) -> pd.DataFrame:
     """A model's rows of the table of states.
 
     Raises:
         ValueError: There is none.
     """
-    rows = select_rows(states, model=model)
+    rows = select_tidy_rows(states, model=model)
     if rows.empty:
         raise ValueError(
             f"{model} has no states.\nHint: let the workflow run `states` for every model of"
@@ -28,7 +28,7 @@ def states_of_model(states: pd.DataFrame, model: str) -> pd.DataFrame:
     return rows
 
 
-def most_uncertain(
+def most_uncertain_states(
     entropy: Sequence[float], rollout: Sequence[int], share: float = SELECTED_SHARE
 ) -> np.ndarray:
     """The column `selected` of the table of states: a rollout's `share` of highest entropy.
@@ -46,7 +46,7 @@ def most_uncertain(
     return chosen
 
 
-def mismatch_share(states: pd.DataFrame) -> float:
+def state_mismatch_share(states: pd.DataFrame) -> float:
     """Share of states in the mismatch region: the teacher sure of a token, the student not."""
     return float(in_mismatch_region(states["q_star"], states["p_star"]).mean())
 

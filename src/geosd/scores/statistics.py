@@ -19,7 +19,7 @@ from statsmodels.stats.multitest import multipletests
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupStatistics:
     """Mean, spread and number of runs; sd has n - 1 below, and is NaN of a single run."""
 
     mean: float
@@ -27,7 +27,7 @@ class Group:
     n: int
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Group:
+    def of(cls, values: Iterable[float]) -> GroupStatistics:
         """Make a group from one value per run.
 
         Raises:
@@ -43,7 +43,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class ContrastResult:
+class ContrastStatistics:
     """Result of a statistical test of a against b: difference, interval, p, effect size.
 
     `low` and `high` are the ends of the two-sided interval of the difference, p is the one-sided p
@@ -60,18 +60,20 @@ class ContrastResult:
     se: float
 
 
-def welch(a: Group, b: Group) -> ContrastResult:
+def welch(a: GroupStatistics, b: GroupStatistics) -> ContrastStatistics:
     """One-sided Welch test of mean(a) > mean(b), with 95 % interval and effect size.
 
-    The `contrast` of a and -b, with Hedges' g.
+    The `contrast_test` of a and -b, with Hedges' g.
 
     Source: Welch 1947; the paper, Table sig.
     """
-    test = contrast([a, Group(-b.mean, b.sd, b.n)])
+    test = contrast_test([a, GroupStatistics(-b.mean, b.sd, b.n)])
     return test if math.isnan(test.p) else replace(test, g=hedges_g(a, b))
 
 
-def contrast(groups: Sequence[Group], confidence: float = 0.95) -> ContrastResult:
+def contrast_test(
+    groups: Sequence[GroupStatistics], confidence: float = 0.95
+) -> ContrastStatistics:
     """One-sided test of a sum of independent means, with unequal variances.
 
     t = sum_i mean_i / se with se^2 = sum_i sd_i^2/n_i, and Satterthwaite's
@@ -87,7 +89,7 @@ def contrast(groups: Sequence[Group], confidence: float = 0.95) -> ContrastResul
     Source: Satterthwaite 1946.
     """
     total = math.fsum(group.mean for group in groups)
-    unknown = ContrastResult(total, *[math.nan] * 6)
+    unknown = ContrastStatistics(total, *[math.nan] * 6)
     if min(group.n for group in groups) < 2:
         return unknown
     parts = [group.sd**2 / group.n for group in groups]
@@ -99,16 +101,16 @@ def contrast(groups: Sequence[Group], confidence: float = 0.95) -> ContrastResul
     df = 1 / math.fsum(s**2 / (group.n - 1) for s, group in zip(shares, groups, strict=True))
     p = stdtr(df, -total / se)
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
-    return ContrastResult(total, total - half, total + half, float(p), math.nan, df, se)
+    return ContrastStatistics(total, total - half, total + half, float(p), math.nan, df, se)
 
 
-def final_contrast(groups: Sequence[Group], planned: int) -> ContrastResult:
+def final_contrast_test(groups: Sequence[GroupStatistics], planned: int) -> ContrastStatistics:
     """Where a sum of means will lie once each group has its `planned` runs, from those seen so far.
 
     The mean of n of N normal runs differs from that of all N by a normal number of variance
-    sd^2 (1/n - 1/N) = sd^2/n (1 - n/N). So the interval is that of `contrast`, each sd multiplied
-    by sqrt(1 - n/N): a prediction of one number, not an interval for the mean of all runs that
-    could be made. Exact for one group; with two it has Satterthwaite's error.
+    sd^2 (1/n - 1/N) = sd^2/n (1 - n/N). So the interval is that of `contrast_test`, each sd
+    multiplied by sqrt(1 - n/N): a prediction of one number, not an interval for the mean of all
+    runs that could be made. Exact for one group; with two it has Satterthwaite's error.
 
     Returns:
         The difference seen, and the interval of the final one: a point where no run is missing,
@@ -122,10 +124,10 @@ def final_contrast(groups: Sequence[Group], planned: int) -> ContrastResult:
     open_groups = [g for g in groups if g.n < planned]
     total = math.fsum(group.mean for group in groups)
     if not open_groups:
-        return ContrastResult(total, total, total, *[math.nan] * 4)
+        return ContrastStatistics(total, total, total, *[math.nan] * 4)
     scaled = [replace(g, sd=g.sd * math.sqrt(1 - g.n / planned)) for g in open_groups]
     known = total - math.fsum(group.mean for group in open_groups)
-    test = contrast(scaled)
+    test = contrast_test(scaled)
     return replace(test, difference=total, low=test.low + known, high=test.high + known)
 
 
@@ -137,14 +139,14 @@ def student_interval(values: Iterable[float]) -> tuple[float, float]:
     """95 % confidence interval of a mean over runs, by Student's t.
 
     seaborn takes it as `errorbar`. It is the mean twice where no spread is known. Errors are those
-    of `Group.of`.
+    of `GroupStatistics.of`.
     """
-    runs = Group.of(values)
-    test = contrast([runs])
+    runs = GroupStatistics.of(values)
+    test = contrast_test([runs])
     return (runs.mean, runs.mean) if math.isnan(test.low) else (test.low, test.high)
 
 
-def hedges_g(a: Group, b: Group) -> float:
+def hedges_g(a: GroupStatistics, b: GroupStatistics) -> float:
     """Hedges' g: the standardised mean difference with the small-sample correction.
 
     g = J d with d = (mean_a - mean_b) / s, s^2 = ((n_a-1) sd_a^2 + (n_b-1) sd_b^2) / m,
@@ -178,7 +180,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def base_model_values(
+def base_model_statistics(
     models: Sequence[tuple[pd.Series, pd.Series]],
 ) -> pd.Series:
     """The independent values behind an effect: what its mean and its interval are taken over.
@@ -197,11 +199,11 @@ def base_model_values(
     return pd.concat([values.groupby(draws).mean() for values, draws in models])
 
 
-def effect_interval(
+def student_effect_interval(
     models: Sequence[tuple[pd.Series, pd.Series]], confidence: float = 0.95
-) -> ContrastResult:
-    """An effect with Student's interval over its `base_model_values`; runs as they are there."""
-    return contrast([Group.of(base_model_values(models))], confidence)
+) -> ContrastStatistics:
+    """An effect with Student's interval over its `base_model_statistics`; runs as they are."""
+    return contrast_test([GroupStatistics.of(base_model_statistics(models))], confidence)
 
 
 def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
@@ -215,7 +217,7 @@ def replicate_means(values: pd.Series, replicates: pd.Series) -> pd.Series:
     return values.groupby(replicates).mean() if replicates.nunique() > 1 else values
 
 
-def independent_values(runs: pd.DataFrame, *values: str) -> pd.DataFrame:
+def independent_statistics(runs: pd.DataFrame, *values: str) -> pd.DataFrame:
     """Values that are independent: means of columns `values` over the runs of each base model.
 
     With a single base model the runs are returned. The column `unit` replaces `seed` and `draw`: it

@@ -13,7 +13,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from geosd.files import DamagedFileError, remake_hint
+from geosd.files import DamagedFileError, remake_file_hint
 
 if TYPE_CHECKING:  # the workflow reads the columns at each start, which must not load pandas
     import pandas as pd
@@ -113,9 +113,9 @@ def read_tidy_files(files: Iterable[Path]) -> dict[str, pd.DataFrame]:
 
 def _read(name: str, path: Path) -> pd.DataFrame:
     columns = COLUMNS[name]
-    table = read_cells(path, columns, f"the table of {name}")
+    table = read_tidy_cells(path, columns, f"the table of {name}")
     if table.empty and name in NEVER_EMPTY:
-        raise DamagedFileError(f"{path}: the table of {name} has no row.\n{remake_hint(path)}")
+        raise DamagedFileError(f"{path}: the table of {name} has no row.\n{remake_file_hint(path)}")
     _check_columns(path, table, columns)
     if name in NUMBERS:
         keys = [column for column in columns if column not in NUMBERS[name]]
@@ -123,12 +123,12 @@ def _read(name: str, path: Path) -> pd.DataFrame:
         if twice.any():
             row = int(twice.argmax())
             cells = list(table.iloc[row][keys])
-            raise damaged_cell(path, row, ", ".join(keys), cells, "each row once")
+            raise _damaged_cell(path, row, ", ".join(keys), cells, "each row once")
         _check_runs(path, table, keys)
     return table
 
 
-def read_cells(
+def read_tidy_cells(
     path: Path, columns: Mapping[str, type], content: str, filled: Iterable[str] | None = None
 ) -> pd.DataFrame:
     """Read columns of a CSV file; every cell must be of the type of its column.
@@ -141,7 +141,7 @@ def read_cells(
     """
     import pandas as pd
 
-    hint = remake_hint(path)
+    hint = remake_file_hint(path)
     numbers = {column: [""] for column, kind in columns.items() if kind is float}
     try:
         # pandas would take some names for numbers, and the name "nan" for nothing.
@@ -149,7 +149,7 @@ def read_cells(
     except ValueError as error:
         wrong = _first_wrong_cell(path, columns)
         if wrong:
-            raise damaged_cell(path, *wrong) from error
+            raise _damaged_cell(path, *wrong) from error
         raise DamagedFileError(f"{path}: {content} cannot be read: {error}.\n{hint}") from error
     missing = [column for column in columns if column not in table]
     if missing:
@@ -161,7 +161,7 @@ def read_cells(
     lines = absent.any(axis=1)
     if lines.any():
         row = int(lines.argmax())
-        raise damaged_cell(path, row, absent.loc[row].idxmax(), "nothing", "a value")
+        raise _damaged_cell(path, row, absent.loc[row].idxmax(), "nothing", "a value")
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
         file.seek(-1, os.SEEK_END)
@@ -170,10 +170,12 @@ def read_cells(
     return table
 
 
-def damaged_cell(path: Path, row: int, column: str, got: object, expected: str) -> DamagedFileError:
+def _damaged_cell(
+    path: Path, row: int, column: str, got: object, expected: str
+) -> DamagedFileError:
     """The error that a cell of a CSV file is wrong; rows count from 0, below the header."""
     return DamagedFileError(
-        f"{path}:{row + 2}: {column} is {got}; expected {expected}.\n{remake_hint(path)}"
+        f"{path}:{row + 2}: {column} is {got}; expected {expected}.\n{remake_file_hint(path)}"
     )
 
 
@@ -214,7 +216,7 @@ def _check_columns(path: Path, table: pd.DataFrame, columns: Mapping[str, type])
             known = cells.isin(WORDS[column])
             if not known.all():
                 row = int(known.argmin())
-                raise damaged_cell(path, row, column, repr(cells[row]), f"one of {WORDS[column]}")
+                raise _damaged_cell(path, row, column, repr(cells[row]), f"one of {WORDS[column]}")
         if kind not in (int, float):
             continue
         if column == "value" and kinds is not None:
@@ -225,10 +227,10 @@ def _check_columns(path: Path, table: pd.DataFrame, columns: Mapping[str, type])
             least, most = UNITS["drift/pi_0"]  # drift_over_steps
         else:
             least, most = UNITS.get(column, COUNTED if kind is int else UNBOUNDED)
-        check_bounds(path, column, cells, least, most)
+        check_tidy_bounds(path, column, cells, least, most)
 
 
-def check_bounds(
+def check_tidy_bounds(
     path: Path, column: str, cells: pd.Series, least: Any, most: Any, empty: bool = False
 ) -> None:
     """Check that the numbers of a column are finite and between two bounds, but for rounding.
@@ -252,7 +254,9 @@ def check_bounds(
         row = int(np.argmin(good))
         low = np.broadcast_to(least, values.shape)[row]
         high = np.broadcast_to(most, values.shape)[row]
-        raise damaged_cell(path, row, column, cells.iloc[row], f"a number from {low:g} to {high:g}")
+        raise _damaged_cell(
+            path, row, column, cells.iloc[row], f"a number from {low:g} to {high:g}"
+        )
 
 
 def _check_runs(path: Path, table: pd.DataFrame, keys: Sequence[str]) -> None:
@@ -263,7 +267,7 @@ def _check_runs(path: Path, table: pd.DataFrame, keys: Sequence[str]) -> None:
         if missing:
             raise DamagedFileError(
                 f"{path}: {variant} on {model} has no row of seed {', '.join(map(str, missing))};"
-                f" expected rows of each seed that other variants have.\n{remake_hint(path)}"
+                f" expected rows of each seed that other variants have.\n{remake_file_hint(path)}"
             )
     if not {"metric", "problem_id"} & {*keys}:
         return
@@ -273,11 +277,11 @@ def _check_runs(path: Path, table: pd.DataFrame, keys: Sequence[str]) -> None:
         if count != most:
             raise DamagedFileError(
                 f"{path}: {variant} on {model}, seed {seed}, has {count} rows; expected {most},"
-                f" as other runs have.\n{remake_hint(path)}"
+                f" as other runs have.\n{remake_file_hint(path)}"
             )
 
 
-def select_rows(table: pd.DataFrame, **cells: object) -> pd.DataFrame:
+def select_tidy_rows(table: pd.DataFrame, **cells: object) -> pd.DataFrame:
     """The rows of a tidy table whose columns have the given values."""
     import numpy as np
 
@@ -285,7 +289,7 @@ def select_rows(table: pd.DataFrame, **cells: object) -> pd.DataFrame:
     return table[np.logical_and.reduce(matches)]
 
 
-def rows_of_runs(name: str, rows: Mapping[Any, Iterable[tuple]]) -> pd.DataFrame:
+def tidy_rows_of_runs(name: str, rows: Mapping[Any, Iterable[tuple]]) -> pd.DataFrame:
     """The tidy table of a name from the rows of each `Run`, which lack the columns of the run."""
     import pandas as pd
 
@@ -293,6 +297,6 @@ def rows_of_runs(name: str, rows: Mapping[Any, Iterable[tuple]]) -> pd.DataFrame
     return pd.DataFrame(whole, columns=list(COLUMNS[name]))
 
 
-def values_by_seed(rows: pd.DataFrame) -> pd.Series:
+def tidy_values_by_seed(rows: pd.DataFrame) -> pd.Series:
     """The column `value` of tidy rows, one a seed, indexed by seed in ascending order."""
     return rows.set_index("seed")["value"].astype(float).sort_index()

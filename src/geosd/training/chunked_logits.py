@@ -21,15 +21,20 @@ from torch.distributed.fsdp import FSDPModule
 from torch.utils.checkpoint import checkpoint
 
 from geosd.geometry import union_support
-from geosd.geometry.simplex import compute_dtype
+from geosd.geometry.simplex import simplex_dtype
 from geosd.models.forward import (
     last_hidden_states,
     last_hidden_states_after,
+    prefix_worth_forward,
     recomputes,
-    worth_sharing,
 )
-from geosd.models.output_head import head_gradients, head_logits, head_product, operand_dtype
-from geosd.objectives.objective import Objective, States
+from geosd.models.output_head import (
+    head_logits,
+    head_operand_dtype,
+    head_product,
+    output_head_gradients,
+)
+from geosd.objectives.objective import Objective, ObjectiveStates
 from geosd.training.packing import Packed
 
 
@@ -45,9 +50,7 @@ class ChunkedLogits:
         return head_logits(self.model, self.hidden[at])
 
 
-def response_hidden_states(
-    model: nn.Module, packed: Packed, every_position: bool = False
-) -> Tensor:
+def chunked_hidden_states(model: nn.Module, packed: Packed, every_position: bool = False) -> Tensor:
     """Hidden states [N, D] that predict each response token; the model's root is gathered.
 
     A long prefix that all rows share goes through an unsharded model once; with `every_position`,
@@ -55,14 +58,14 @@ def response_hidden_states(
     """
     prefix = packed.common_prefix
     possible = not (every_position or isinstance(model, FSDPModule) or recomputes(model))
-    if possible and worth_sharing(*packed.ids.shape, prefix):
+    if possible and prefix_worth_forward(*packed.ids.shape, prefix):
         hidden_BTD = last_hidden_states_after(model, packed.ids, prefix)
         return hidden_BTD[packed.row, packed.column - prefix]
     hidden_BTD = last_hidden_states(model, packed.ids)
     return hidden_BTD[packed.row, packed.column]
 
 
-def position_scalars(
+def chunked_position_scalars(
     objective: Objective,
     models: dict[str, ChunkedLogits],
     token_N: Tensor,
@@ -83,7 +86,7 @@ def position_scalars(
     # vocabulary it would keep [n, V].
     again = top_k is None and not keep and torch.is_grad_enabled()
     pieces = []
-    for at in chunks(len(token_N), chunk):
+    for at in logit_chunks(len(token_N), chunk):
         if again:
             piece = checkpoint(scalars, at, use_reentrant=False, preserve_rng_state=False)
         else:
@@ -96,7 +99,7 @@ def position_scalars(
 
 def _states_of_chunk(
     models: dict[str, ChunkedLogits], token_n: Tensor, at: slice, top_k: int | None, keep: bool
-) -> States:
+) -> ObjectiveStates:
     """An objective's inputs at some positions; with `keep` their logits may stay in memory."""
     with torch.no_grad():
         logits = {name: model.logits(at) for name, model in models.items()}
@@ -113,7 +116,7 @@ def _states_of_chunk(
         for name in ("teacher", "reference")
         if name in logits
     }
-    return States(
+    return ObjectiveStates(
         log_p=log_prob.get("student"),
         log_q=log_prob.get("teacher"),
         log_anchor=log_prob.get("anchor"),
@@ -125,7 +128,7 @@ def _states_of_chunk(
 
 def _token_log_prob(logits: Tensor, token: Tensor) -> Tensor:
     """Full-softmax log-probability of each response token: z_y - logsumexp(z), [n]."""
-    logits = logits.to(compute_dtype(logits))
+    logits = logits.to(simplex_dtype(logits))
     return logits.gather(-1, token[:, None])[:, 0] - logits.logsumexp(-1)
 
 
@@ -137,7 +140,7 @@ class _GatheredLogits(torch.autograd.Function):
         ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, logits: Tensor, ids: Tensor
     ) -> Tensor:
         ctx.save_for_backward(hidden, weight, bias, ids)
-        ctx.vocabulary, ctx.dtype = logits.shape[-1], operand_dtype(hidden, weight)
+        ctx.vocabulary, ctx.dtype = logits.shape[-1], head_operand_dtype(hidden, weight)
         return logits.gather(-1, ids)
 
     @staticmethod
@@ -145,7 +148,7 @@ class _GatheredLogits(torch.autograd.Function):
         *head, ids = ctx.saved_tensors
         # Added and not set: slots without a token name token 0, with a gradient of 0.
         grad_nV = grad_nS.new_zeros(len(ids), ctx.vocabulary).scatter_add_(-1, ids, grad_nS)
-        return *head_gradients(grad_nV, *head, ctx.dtype, ctx.needs_input_grad), None, None
+        return *output_head_gradients(grad_nV, *head, ctx.dtype, ctx.needs_input_grad), None, None
 
 
 class _TokenLogProb(torch.autograd.Function):
@@ -162,7 +165,7 @@ class _TokenLogProb(torch.autograd.Function):
         keep: bool,
     ) -> Tensor:
         ctx.save_for_backward(hidden, weight, bias, logits if keep else None, token)
-        ctx.dtype = operand_dtype(hidden, weight)
+        ctx.dtype = head_operand_dtype(hidden, weight)
         return _token_log_prob(logits, token)
 
     @staticmethod
@@ -171,13 +174,13 @@ class _TokenLogProb(torch.autograd.Function):
         if logits is None:
             logits = head_product(hidden, weight, bias, ctx.dtype)
         # d log p(y) / d z_i = [i = y] - p_i
-        grad_nV = logits.to(compute_dtype(logits)).softmax(-1).mul_(-grad_n[:, None])
+        grad_nV = logits.to(simplex_dtype(logits)).softmax(-1).mul_(-grad_n[:, None])
         grad_nV.scatter_add_(-1, token[:, None], grad_n[:, None])
         head = hidden, weight, bias, ctx.dtype, ctx.needs_input_grad
-        return *head_gradients(grad_nV, *head), None, None, None
+        return *output_head_gradients(grad_nV, *head), None, None, None
 
 
-def chunks(positions: int, size: int) -> Iterator[slice]:
+def logit_chunks(positions: int, size: int) -> Iterator[slice]:
     """Consecutive slices of at most `size` positions."""
     for start in range(0, positions, size):
         yield slice(start, min(start + size, positions))

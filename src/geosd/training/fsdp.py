@@ -31,7 +31,7 @@ from torch.distributed.fsdp import (
 )
 
 from geosd.models.adapters import MATRICES, has_adapters
-from geosd.models.load_and_save import named_weights
+from geosd.models.load_and_save import weights_as_saved
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ def full_model(model: nn.Module) -> nn.Module | None:
     sharded = isinstance(model, FSDPModule)
     if not sharded and not has_adapters(model):
         return model
-    weights = full_state_dict(model) if sharded else dict(named_weights(model))
+    weights = full_state_dict(model) if sharded else dict(weights_as_saved(model))
     if not weights:
         return None
     full = _without_weights(model, torch.float32)

@@ -4,10 +4,10 @@ A method is an objective and an update rule; nothing else differs. `train_step` 
 
     rollouts                         rollouts.LocalRollouts.collect
     teacher, anchor, pi_0            run.TrainingRun.reference_logits, policy.ReferenceModels
-    student on the union support     chunked_logits.position_scalars, objectives.*.per_position
-    loss, backward                   StepLoss.backward, objectives.*.combine
-    K-FAC, AdamW                     optim.update.UpdateRule.step, optim.kfac.KFAC.step
-    values for the log               measurement.Measurement
+    student on the union support     chunked_logits.chunked_position_scalars,
+    objectives.*.per_position loss, backward                   StepLoss.backward,
+    objectives.*.combine K-FAC, AdamW                     optim.update.UpdateRule.step,
+    optim.kfac.KFAC.step values for the log               measurement.Measurement
 
 A step's responses are cut into microbatches: over the ranks, and on each rank into passes that fit
 in memory. A loss whose weights depend on the whole step (TIP's selection) is exact nonetheless: the
@@ -33,17 +33,21 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from geosd.objectives.objective import Batch, Objective, Terms
-from geosd.objectives.reduce import loss_terms, mean_loss
+from geosd.objectives.objective import Objective, ObjectiveBatch, ObjectiveTerms
+from geosd.objectives.reduce import mean_loss, mean_loss_terms
 from geosd.optim.update import warmup
 from geosd.preemption import PreemptionError
 from geosd.sampling.paused_part import PartLeftError
 from geosd.seeds import seed_of
 from geosd.training.arguments import LoopArguments
-from geosd.training.chunked_logits import ChunkedLogits, position_scalars, response_hidden_states
+from geosd.training.chunked_logits import (
+    ChunkedLogits,
+    chunked_hidden_states,
+    chunked_position_scalars,
+)
 from geosd.training.fsdp import full_model
 from geosd.training.measurement import Measurement, measure_student
-from geosd.training.microbatches import Microbatch, responses_per_rank
+from geosd.training.microbatches import Microbatch, microbatch_responses_per_rank
 from geosd.training.resume_state import ResumeState, Snapshots
 from geosd.training.rollouts import LocalRollouts, Rollouts
 from geosd.training.run import TrainingRun
@@ -82,7 +86,9 @@ def train(
         ValueError: The ranks cannot share the rollouts of the last measurement evenly.
     """
     ranks, total = run.ranks, args.steps
-    responses_per_rank(args.final_rollouts, ranks.size)  # or the run would fail at its end
+    microbatch_responses_per_rank(
+        args.final_rollouts, ranks.size
+    )  # or the run would fail at its end
     usable = snapshots.complete_until if snapshots is not None else lambda step: True
     start, state = resume.load(total, ranks, usable) or (0, None)
     if state is not None:
@@ -92,7 +98,7 @@ def train(
     log = open_log(start) if ranks.is_main else None
     silent = not ranks.is_main
     steps = tqdm(range(start, total), initial=start, total=total, mininterval=2, disable=silent)
-    run = leaving_rollouts(run, stop_requested)
+    run = _leaving_rollouts(run, stop_requested)
     for step in steps:
         try:
             values = train_step(run, args, step)
@@ -134,7 +140,7 @@ def train(
     return log
 
 
-def leaving_rollouts(run: TrainingRun, stop_requested: Callable[[], bool]) -> TrainingRun:
+def _leaving_rollouts(run: TrainingRun, stop_requested: Callable[[], bool]) -> TrainingRun:
     """The run with steps that end in the middle of their rollouts, which take most of the time.
 
     Not where several processes would have to leave together, nor where the step has already moved
@@ -167,18 +173,18 @@ def train_step(run: TrainingRun, args: LoopArguments, step: int) -> dict[str, fl
         ]
 
         # The student, the loss on the union support, and its gradient.
-        step_loss = StepLoss(run, args, step, rollouts, microbatches, references)
+        step_loss = TrainStepLoss(run, args, step, rollouts, microbatches, references)
         loss, terms, student_states = step_loss.backward()
         values = step_loss.log_values(loss, terms)
         values |= measurement.before_update(rollouts, microbatches, student_states, references)
 
     # K-FAC and AdamW.
-    values |= take_update(step_loss, values["loss/total"], student_states)
+    values |= _take_update(step_loss, values["loss/total"], student_states)
     return values | measurement.after_update()
 
 
 @dataclass(frozen=True)
-class StepLoss:
+class TrainStepLoss:
     """The loss of one step over microbatches, this rank's; `references` have no gradients."""
 
     run: TrainingRun
@@ -198,13 +204,15 @@ class StepLoss:
         # The size is known here; without it the device would be waited for.
         return rows_B.repeat_interleave(lengths_B, output_size=sum(lengths))
 
-    def backward(self) -> tuple[Tensor, Terms, list[Tensor]]:
+    def backward(self) -> tuple[Tensor, ObjectiveTerms, list[Tensor]]:
         """Differentiate the step's loss; the loss, its terms, and the student's hidden states."""
         single = len(self.microbatches) == 1
         if not single:
             _, _, grads = self._loss_and_grads(self._first_pass_scalars())
         lengths = [len(response) for response in self.rollouts.responses]
-        terms_B = loss_terms(torch.tensor(lengths, device=self.index.device), self.args.loss_mean)
+        terms_B = mean_loss_terms(
+            torch.tensor(lengths, device=self.index.device), self.args.loss_mean
+        )
         all_scalars, all_hidden = [], []
         for microbatch, references in zip(self.microbatches, self.references, strict=True):
             terms_b = terms_B[microbatch.rows]
@@ -238,10 +246,10 @@ class StepLoss:
 
         def forward() -> tuple[Scalars, Tensor]:
             student, every = self.run.student, self.run.every_position
-            hidden_nD = response_hidden_states(student, microbatch.student, every_position=every)
+            hidden_nD = chunked_hidden_states(student, microbatch.student, every_position=every)
             logits = {"student": ChunkedLogits(student, hidden_nD), **needed}
             token_n = microbatch.student.token
-            scalars = position_scalars(objective, logits, token_n, args.top_k, args.chunk)
+            scalars = chunked_position_scalars(objective, logits, token_n, args.top_k, args.chunk)
             return scalars, hidden_nD.detach()
 
         return self.run.policy.with_head(forward)
@@ -267,11 +275,13 @@ class StepLoss:
             self.run.ranks.all_reduce(gathered[name])
         return gathered
 
-    def _loss_and_grads(self, scalars: Scalars) -> tuple[Tensor, Terms, dict[str, Tensor | None]]:
+    def _loss_and_grads(
+        self, scalars: Scalars
+    ) -> tuple[Tensor, ObjectiveTerms, dict[str, Tensor | None]]:
         """The loss, its terms, and its derivatives [N] by each of the step's scalars."""
         leaves = {name: value.detach().requires_grad_() for name, value in scalars.items()}
         reward = torch.tensor(self.rollouts.rewards, device=self.index.device)
-        batch = Batch(self.index, reward, self.run.student.config.vocab_size)
+        batch = ObjectiveBatch(self.index, reward, self.run.student.config.vocab_size)
         terms = self.run.objective.combine(leaves, batch)
         loss = self._mean(terms.loss, terms.weight)
         grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
@@ -282,7 +292,7 @@ class StepLoss:
         sequences = len(self.rollouts.responses)
         return mean_loss(each, weight, self.index, self.args.loss_mean, sequences)
 
-    def log_values(self, loss: Tensor, terms: Terms) -> dict[str, float]:
+    def log_values(self, loss: Tensor, terms: ObjectiveTerms) -> dict[str, float]:
         """The loss, its parts and the rollouts, for the log."""
         parts = [self._mean(each, terms.weight) for each in terms.parts.values()]
         total, *means = torch.stack([loss, *parts]).tolist()  # the device is waited for once
@@ -300,7 +310,9 @@ class StepLoss:
         return None if self.run.ranks.any(not finite) else type(self.run.objective).__name__
 
 
-def take_update(step_loss: StepLoss, loss: float, student_states: list[Tensor]) -> dict[str, float]:
+def _take_update(
+    step_loss: TrainStepLoss, loss: float, student_states: list[Tensor]
+) -> dict[str, float]:
     """Take the step, if loss, gradient and factors are finite; its size, for the log."""
     run, args, step = step_loss.run, step_loss.args, step_loss.step
     rule = run.update_rule

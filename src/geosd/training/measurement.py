@@ -17,16 +17,16 @@ from torch.distributed import ReduceOp
 from geosd.geometry import Support, fisher_rao, forward_kl, overlap, union_support
 from geosd.mismatch_region import in_mismatch_region
 from geosd.training.arguments import LoopArguments
-from geosd.training.chunked_logits import ChunkedLogits, chunks
+from geosd.training.chunked_logits import ChunkedLogits, logit_chunks
 from geosd.training.microbatches import Microbatch
 from geosd.training.packing import Packed
-from geosd.training.policy import response_logits
-from geosd.training.processes import Ranks
+from geosd.training.policy import policy_response_logits
+from geosd.training.processes import TrainingProcesses
 from geosd.training.rollouts import HiddenStates, Rollouts
 from geosd.training.run import TrainingRun
 
 
-class StateDiagnosis:
+class _StateDiagnosis:
     """The log's values at the visited states, gathered over microbatches, then over ranks.
 
     Logged, with p = student and q = teacher, means over the N positions:
@@ -53,7 +53,7 @@ class StateDiagnosis:
     def add(self, models: Mapping[str, ChunkedLogits]) -> None:
         """Take in the n states of a microbatch, as all four models read them."""
         n = len(models["student"].hidden)
-        for at in chunks(n, self.chunk):
+        for at in logit_chunks(n, self.chunk):
             logits = {name: model.logits(at) for name, model in models.items()}
             support = union_support(list(logits.values()), self.top_k)
             log = {name: support.restrict(value) for name, value in logits.items()}
@@ -73,7 +73,7 @@ class StateDiagnosis:
             self.least_mass = min(self.least_mass, mass.min().item())
         self.positions += n
 
-    def log_values(self, ranks: Ranks) -> dict[str, float]:
+    def log_values(self, ranks: TrainingProcesses) -> dict[str, float]:
         """The logged values, over the states of all ranks, the same on each."""
         sums = ranks.reduce_values({**self.sums, "positions": self.positions})
         positions = sums.pop("positions")
@@ -88,11 +88,11 @@ KEPT_OF_WHOLE = 1024
 
 
 @torch.no_grad()
-def predictions_of(student: ChunkedLogits, top_k: int | None, chunk: int) -> Predictions:
+def _predictions_of(student: ChunkedLogits, top_k: int | None, chunk: int) -> Predictions:
     """A student's predictions at every position, on its top-K, or top-`KEPT_OF_WHOLE` of None."""
     kept = top_k or KEPT_OF_WHOLE
     predictions = []
-    for at in chunks(len(student.hidden), chunk):
+    for at in logit_chunks(len(student.hidden), chunk):
         logits_nV = student.logits(at)
         support = union_support([logits_nV], kept)
         predictions.append((at, support, support.restrict(logits_nV)))
@@ -100,7 +100,7 @@ def predictions_of(student: ChunkedLogits, top_k: int | None, chunk: int) -> Pre
 
 
 @torch.no_grad()
-def kl_of_update(before: Predictions, after: ChunkedLogits) -> float:
+def _kl_of_update(before: Predictions, after: ChunkedLogits) -> float:
     """Sum over the positions of KL(old || new), in nats."""
     total = 0.0
     for at, support, log_old in before:
@@ -141,7 +141,7 @@ class Measurement:
         student_states: list[Tensor],
         references: list[dict[str, ChunkedLogits]],
     ) -> dict[str, float]:
-        """Values of `StateDiagnosis` at this rank's microbatches; within `passes`."""
+        """Values of `_StateDiagnosis` at this rank's microbatches; within `passes`."""
         run, args = self.run, self.args
         if not self.due:
             return {}
@@ -151,12 +151,12 @@ class Measurement:
             visited = ((each, {**models, "student": student}) for each, models, student in parts)
         else:
             _, sent, sampled = run.collect(args, self.step, True, len(rollouts.responses))
-            visited = ((each, models_at(run, each, sent)) for each in sampled)
-        diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
+            visited = ((each, _models_at(run, each, sent)) for each in sampled)
+        diagnosis = _StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
 
         def diagnose(models: dict[str, ChunkedLogits]) -> Predictions:
             diagnosis.add(models)
-            return predictions_of(models["student"], args.top_k, args.chunk)
+            return _predictions_of(models["student"], args.top_k, args.chunk)
 
         for microbatch, models in visited:
             before = run.policy.with_head(partial(diagnose, models))
@@ -173,7 +173,7 @@ class Measurement:
         alike = self.reads_batch and run.every_position and run.policy.compute != torch.float32
         with run.policy.passes():
             for packed, before in self.before:
-                kl += kl_of_update(before, response_logits(run.student, packed, alike))
+                kl += _kl_of_update(before, policy_response_logits(run.student, packed, alike))
                 positions += len(packed.token)
         sums = run.ranks.reduce_values({"kl": kl, "positions": positions})
         spectrum = {f"curvature/{k}": v for k, v in run.update_rule.spectrum().items()}
@@ -181,12 +181,12 @@ class Measurement:
 
 
 @torch.no_grad()
-def models_at(
+def _models_at(
     run: TrainingRun, microbatch: Microbatch, hidden_states: HiddenStates
 ) -> dict[str, ChunkedLogits]:
     """All models at the states of a microbatch of the student's that nothing is trained on."""
     models = run.reference_logits(microbatch, hidden_states, measured=True)
-    return {**models, "student": response_logits(run.student, microbatch.student)}
+    return {**models, "student": policy_response_logits(run.student, microbatch.student)}
 
 
 @torch.no_grad()
@@ -198,9 +198,9 @@ def measure_student(run: TrainingRun, args: LoopArguments, step: int) -> dict[st
     changes: the same measurement follows a run of `step` steps and the first `step` of a longer
     one. The rollouts' summary is among the values.
     """
-    diagnosis = StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
+    diagnosis = _StateDiagnosis(args.top_k, args.chunk, run.objective.needs)
     with run.passes():
         rollouts, sent, microbatches = run.collect(args, step, True, args.final_rollouts)
         for microbatch in microbatches:  # one at a time: the states of all would not fit
-            run.policy.with_head(partial(diagnosis.add, models_at(run, microbatch, sent)))
+            run.policy.with_head(partial(diagnosis.add, _models_at(run, microbatch, sent)))
     return diagnosis.log_values(run.ranks) | rollouts.summary()

@@ -28,7 +28,7 @@ class Microbatch:
     solution_only: Packed | None = None
 
 
-def responses_per_rank(responses: int, ranks: int) -> int:
+def microbatch_responses_per_rank(responses: int, ranks: int) -> int:
     """How many responses each rank takes; ValueError if they cannot be shared evenly."""
     per_rank, remainder = divmod(responses, ranks)
     if remainder:
@@ -51,7 +51,7 @@ def split_into_microbatches(
     """A rank's microbatches of at most `microbatch` responses (None: of all); as many on each."""
     prompts, responses = rollouts.student_prompts, rollouts.responses
     solution_prompts = rollouts.solution_prompts
-    per_rank = responses_per_rank(len(responses), ranks)
+    per_rank = microbatch_responses_per_rank(len(responses), ranks)
     starts = [0, *accumulate(map(len, responses))]
     tokens = [0, *accumulate(len(p) + len(r) for p, r in zip(prompts, responses, strict=True))]
     microbatches = []

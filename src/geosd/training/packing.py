@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from geosd.models.forward import common_prefix
+from geosd.models.forward import common_forward_prefix
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Packed:
 
 
     Each of the N response tokens has its sequence, `row`, the `column` whose next token it is, and
-    the `token` itself. The first `common_prefix` columns are the same in all rows and predict no
-    response token: all but the last token of the prompt where all rows have one (GRPO).
+    the `token` itself. The first `common_forward_prefix` columns are the same in all rows and
+    predict no response token: all but the last token of the prompt where all rows have one (GRPO).
     """
 
     ids: Tensor
@@ -67,5 +67,5 @@ def pack(
         row=row.to(device),
         column=column.to(device),
         token=ids_BT[row, column + 1].to(device),
-        common_prefix=common_prefix(prompts),
+        common_prefix=common_forward_prefix(prompts),
     )

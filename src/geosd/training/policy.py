@@ -2,9 +2,9 @@
 
 The weights are float32 masters between the passes, and lie in shards where several processes train
 (`geosd.training.fsdp`): FSDP2 gathers a sharded model in its compute precision, adds gradients up
-in float32 and updates float32 shards. `compute_weights` does the same for a model without shards
-(`geosd.models.precision`). Autocast would cast each weight again in every pass without gradients,
-and keep it past the update.
+in float32 and updates float32 shards. `weights_in_precision` does the same for a model without
+shards (`geosd.models.precision`). Autocast would cast each weight again in every pass without
+gradients, and keep it past the update.
 
 The paper's teacher is the current student itself; it names a fixed reference, a delayed copy and a
 moving average of recent students as others that would serve. All are here, and two that need pi_0
@@ -26,9 +26,9 @@ from torch.distributed.fsdp import FSDPModule
 from transformers import PreTrainedTokenizerBase
 
 from geosd.models.load_and_save import load_model
-from geosd.models.precision import compute_weights
+from geosd.models.precision import weights_in_precision
 from geosd.optim.dtensors import full_tensor
-from geosd.training.chunked_logits import ChunkedLogits, response_hidden_states
+from geosd.training.chunked_logits import ChunkedLogits, chunked_hidden_states
 from geosd.training.fsdp import (
     full_state_dict,
     load_full_state_dict,
@@ -38,7 +38,7 @@ from geosd.training.fsdp import (
     with_root_gathered,
 )
 from geosd.training.packing import Packed
-from geosd.training.processes import Ranks, local_device
+from geosd.training.processes import TrainingProcesses, training_process_device
 
 T = TypeVar("T")
 TeacherKind = Literal["live", "fixed", "delayed", "average", "solution_only", "purified"]
@@ -53,14 +53,18 @@ class Policy:
 
     @classmethod
     def load(
-        cls, folder: Path, ranks: Ranks, compute: torch.dtype, storage: torch.dtype = torch.float32
+        cls,
+        folder: Path,
+        ranks: TrainingProcesses,
+        compute: torch.dtype,
+        storage: torch.dtype = torch.float32,
     ) -> tuple[Policy, PreTrainedTokenizerBase]:
         """The policy of a checkpoint, in shards where several ranks have it, and its tokenizer."""
         model, tokenizer = load_model(folder, storage)
         if ranks.group is None:
-            model.to(local_device())
+            model.to(training_process_device())
         else:
-            shard(model, ranks.group, local_device(), compute)
+            shard(model, ranks.group, training_process_device(), compute)
         return cls(model, compute), tokenizer
 
     @property
@@ -74,7 +78,7 @@ class Policy:
         models = [model for model in (self.model, *others) if model is not None]
         with ExitStack() as stack:
             for model in models:
-                stack.enter_context(compute_weights(model, self.compute))
+                stack.enter_context(weights_in_precision(model, self.compute))
             yield
         for model in models:
             reshard(model)
@@ -182,11 +186,11 @@ class ReferenceModels:
             load_full_state_dict(getattr(self, name), weights)
 
 
-def response_logits(
+def policy_response_logits(
     model: nn.Module, packed: Packed, every_position: bool = False
 ) -> ChunkedLogits:
-    """Chunked logits at the response tokens; the body runs once, as `response_hidden_states`."""
+    """Chunked logits at the response tokens; the body runs once, as `chunked_hidden_states`."""
     hidden_ND = with_root_gathered(
-        model, lambda root: response_hidden_states(root, packed, every_position)
+        model, lambda root: chunked_hidden_states(root, packed, every_position)
     )
     return ChunkedLogits(model, hidden_ND)

@@ -18,10 +18,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from geosd.models.forward import last_hidden_states
 from geosd.models.load_and_save import load_model
 from geosd.models.output_head import head_logits
-from geosd.models.tiny_models import build
+from geosd.models.tiny_models import build_tiny_model
 from geosd.preemption import PreemptionError
-from geosd.problems.miniature import build_tokenizer
-from geosd.problems.search.corpora import Corpus, Document, SearchCorpus, WideCorpus
+from geosd.problems.miniature import build_miniature_tokenizer
+from geosd.problems.search.corpora import Corpus, CorpusDocument, SearchCorpus, WideCorpus
 from geosd.seeds import seed_of
 from geosd.training.resume_state import ResumeState
 
@@ -35,7 +35,7 @@ IGNORED = -100  # cross_entropy's own mark of a position without a target
 
 
 @dataclass(frozen=True)
-class PretrainingArguments:
+class PretrainArguments:
     """Settings of the pretraining of a miniature base model.
 
     The matrices of the transformer blocks take Muon, all other tensors AdamW at `REST` of its rate:
@@ -81,12 +81,12 @@ def pretrain_base_model(
     values = dict(recipe)
     architecture, seed = values.pop("architecture"), values.pop("seed")
     corpus = CORPORA[values.pop("corpus")]()
-    tokenizer = build_tokenizer(corpus.vocabulary)
+    tokenizer = build_miniature_tokenizer(corpus.vocabulary)
     pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
-    model = build(architecture, len(tokenizer), pad, end, seed=seed_of(seed, "weights"))
+    model = build_tiny_model(architecture, len(tokenizer), pad, end, seed=seed_of(seed, "weights"))
     if start := values.pop("start", None):
-        take_over(Path(start) / str(seed), model, tokenizer, corpus.like)
-    args = PretrainingArguments(**values)
+        _take_over(Path(start) / str(seed), model, tokenizer, corpus.like)
+    args = PretrainArguments(**values)
     losses = pretrain(
         model,
         tokenizer,
@@ -100,7 +100,7 @@ def pretrain_base_model(
     return model, tokenizer, losses
 
 
-def take_over(
+def _take_over(
     folder: Path, model: nn.Module, tokenizer: PreTrainedTokenizerBase, like: Callable[[str], str]
 ) -> None:
     """Give a model the weights of a base model that knows fewer words.
@@ -123,7 +123,7 @@ def pretrain(
     model: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
     corpus: Corpus,
-    args: PretrainingArguments,
+    args: PretrainArguments,
     seed: int,
     resume: ResumeState | None = None,
     save_every: int = 100,
@@ -152,13 +152,13 @@ def pretrain(
         for optimizer, optimizer_state in zip(optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(optimizer_state)
     model.eval()  # no dropout, whatever the configuration that training starts from says
-    batches: Sequence[list[Document]] = ()
+    batches: Sequence[list[CorpusDocument]] = ()
     shown = {"desc": progress, "mininterval": 2, "disable": progress is None}
     bar = tqdm(range(len(losses), args.steps), initial=len(losses), total=args.steps, **shown)
     for step in bar:
         place = step % BUCKET
         if place == 0 or not batches:
-            batches = draw_batches(corpus, args.documents, seed, step // BUCKET)
+            batches = draw_pretrain_batches(corpus, args.documents, seed, step // BUCKET)
         losses.append(_step(model, optimizers, tokenizer, batches[place], args, step))
         bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
         done = step + 1
@@ -174,7 +174,9 @@ def pretrain(
     return losses
 
 
-def draw_batches(corpus: Corpus, documents: int, seed: int, bucket: int) -> list[list[Document]]:
+def draw_pretrain_batches(
+    corpus: Corpus, documents: int, seed: int, bucket: int
+) -> list[list[CorpusDocument]]:
     """A bucket's batches, each of documents of like length; a step needs none before it."""
     draw = random.Random(seed_of(seed, "documents", bucket))
     drawn = [corpus.draw_document(draw) for _ in range(BUCKET * documents)]
@@ -184,8 +186,8 @@ def draw_batches(corpus: Corpus, documents: int, seed: int, bucket: int) -> list
     return batches
 
 
-def supervised_batch(
-    tokenizer: PreTrainedTokenizerBase, documents: Iterable[Document]
+def pretrain_batch(
+    tokenizer: PreTrainedTokenizerBase, documents: Iterable[CorpusDocument]
 ) -> tuple[Tensor, Tensor]:
     """A batch of pretraining documents as right-padded tensors.
 
@@ -219,11 +221,11 @@ def _step(
     model: nn.Module,
     optimizers: Sequence[torch.optim.Optimizer],
     tokenizer: PreTrainedTokenizerBase,
-    documents: Sequence[Document],
-    args: PretrainingArguments,
+    documents: Sequence[CorpusDocument],
+    args: PretrainArguments,
     step: int,
 ) -> float:
-    ids_BT, target_BT = supervised_batch(tokenizer, documents)
+    ids_BT, target_BT = pretrain_batch(tokenizer, documents)
     supervised_BT = target_BT != IGNORED
     logits_NV = head_logits(model, last_hidden_states(model, ids_BT)[supervised_BT])
     loss = cross_entropy(logits_NV, target_BT[supervised_BT])
@@ -237,7 +239,7 @@ def _step(
     return loss.item()
 
 
-def _optimizers(model: nn.Module, args: PretrainingArguments) -> list[torch.optim.Optimizer]:
+def _optimizers(model: nn.Module, args: PretrainArguments) -> list[torch.optim.Optimizer]:
     """Muon for the blocks' matrices, AdamW for everything else."""
     matrices, rest = [], []
     for name, parameter in model.named_parameters():

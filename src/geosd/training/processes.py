@@ -23,7 +23,7 @@ TIMEOUT = timedelta(hours=6)
 
 
 @dataclass(frozen=True)
-class Ranks:
+class TrainingProcesses:
     """The training processes, as one of them sees them; without a group it is alone."""
 
     group: dist.ProcessGroup | None = None
@@ -53,19 +53,23 @@ class Ranks:
         self, values: dict[str, float], op: dist.ReduceOp.RedOpType = dist.ReduceOp.SUM
     ) -> dict[str, float]:
         """The sum (or another operation) over the ranks of each value."""
-        reduced = torch.tensor(list(values.values()), dtype=torch.float64, device=local_device())
+        reduced = torch.tensor(
+            list(values.values()), dtype=torch.float64, device=training_process_device()
+        )
         return dict(zip(values, self.all_reduce(reduced, op).tolist(), strict=True))
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is up on any rank."""
-        return bool(self.all_reduce(torch.tensor(int(flag), device=local_device())))
+        return bool(self.all_reduce(torch.tensor(int(flag), device=training_process_device())))
 
     def broadcast(self, make: Callable[[], T]) -> T:
         """The value of `make()` on the first rank, on every rank."""
         if self.group is None:
             return make()
         box = [make() if self.is_main else None]
-        dist.broadcast_object_list(box, group=self.group, group_src=0, device=local_device())
+        dist.broadcast_object_list(
+            box, group=self.group, group_src=0, device=training_process_device()
+        )
         return box[0]
 
     def barrier(self) -> None:
@@ -74,14 +78,14 @@ class Ranks:
             dist.barrier(self.group)
 
 
-def end_process(status: int = 0) -> NoReturn:
+def end_training_process(status: int = 0) -> NoReturn:
     """End a process; one of several without the interpreter's teardown.
 
     Threads of gloo and autograd outlive the process groups and may still drop a tensor of Python's
     while the interpreter is torn down, which aborts the process after all its work. What was
     registered for the end runs before, such as the end of vLLM's processes.
     """
-    if process_state().num_processes > 1:
+    if training_process_state().num_processes > 1:
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -89,12 +93,12 @@ def end_process(status: int = 0) -> NoReturn:
     sys.exit(status)
 
 
-def process_state() -> PartialState:
+def training_process_state() -> PartialState:
     """Accelerate's state; the first call joins the process group. Without CUDA it is on the CPU."""
     return PartialState(cpu=not torch.cuda.is_available(), timeout=TIMEOUT)
 
 
-def local_device() -> torch.device:
+def training_process_device() -> torch.device:
     """Where this process computes: its own CUDA device, or the CPU where there is none."""
-    device = process_state().device
+    device = training_process_state().device
     return device if device.type == "cuda" else torch.device("cpu")

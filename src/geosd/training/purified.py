@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from geosd.geometry.simplex import compute_dtype
+from geosd.geometry.simplex import simplex_dtype
 from geosd.training.chunked_logits import ChunkedLogits
 
 LARGEST_CHANGE = 10.0
@@ -52,4 +52,4 @@ class PurifiedLogits:
 def _log_probabilities(model: ChunkedLogits, at: slice) -> Tensor:
     """Full-softmax log-probabilities [n, V]."""
     logits = model.logits(at)
-    return logits.to(compute_dtype(logits)).log_softmax(-1)
+    return logits.to(simplex_dtype(logits)).log_softmax(-1)

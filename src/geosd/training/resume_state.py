@@ -16,7 +16,7 @@ from torch import nn
 from geosd.files import atomic_write, remove_leftovers, write_json
 from geosd.models.load_and_save import save_weights
 from geosd.provenance.identity import differing_parts, identity_digests
-from geosd.training.processes import Ranks
+from geosd.training.processes import TrainingProcesses
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class ResumeState:
     def load(
         self,
         steps: int,
-        ranks: Ranks | None = None,
+        ranks: TrainingProcesses | None = None,
         usable: Callable[[int], bool] = lambda step: True,
     ) -> tuple[int, dict[str, Any]] | None:
         """The steps done and the state after them; None where there is nothing to continue.
@@ -63,7 +63,7 @@ class ResumeState:
         another. The process then computes in as many threads as the run began with: they decide the
         last bits of sums.
         """
-        ranks = ranks or Ranks()
+        ranks = ranks or TrainingProcesses()
         chosen = ranks.broadcast(lambda: self._choose(steps, usable))
         if chosen is None:
             return None

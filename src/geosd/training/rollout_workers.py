@@ -27,20 +27,20 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from geosd.models.load_and_save import named_weights
+from geosd.models.load_and_save import weights_as_saved
 from geosd.optim.dtensors import copy_full_into
 from geosd.sampling.sampler import Completion, Sampler, SamplingParams
 from geosd.sampling.weight_delivery import Delivered
 from geosd.training.packing import pack
-from geosd.training.policy import Policy, copy_parameters, frozen_copy, response_logits
-from geosd.training.processes import Ranks, local_device
+from geosd.training.policy import Policy, copy_parameters, frozen_copy, policy_response_logits
+from geosd.training.processes import TrainingProcesses, training_process_device
 from geosd.training.rollouts import HiddenStates, LocalRollouts, Rollouts
 
 SCORED = ("anchor", "reference")
 """Frozen models that read the student's prompt; the teacher is the student, with its trainers."""
 
 
-class FinishedResponse(NamedTuple):
+class _FinishedResponse(NamedTuple):
     """A response that is to be scored: its place in the step, and the tokens of both parts."""
 
     place: int
@@ -48,7 +48,7 @@ class FinishedResponse(NamedTuple):
     ids: list[int]
 
 
-class ResponseScorer:
+class _ResponseScorer:
     """The frozen models of a rollout worker, and the responses of a step that they score.
 
     `models` are sharded over the worker's processes (`ranks`) or whole on its only one. Of the
@@ -57,7 +57,9 @@ class ResponseScorer:
     each.
     """
 
-    def __init__(self, models: Mapping[str, nn.Module], pad_id: int, ranks: Ranks) -> None:
+    def __init__(
+        self, models: Mapping[str, nn.Module], pad_id: int, ranks: TrainingProcesses
+    ) -> None:
         self.models, self.pad_id, self.ranks = models, pad_id, ranks
         self.device = next(next(iter(models.values())).parameters()).device
         self.times: list[tuple[float, float]] = []
@@ -69,7 +71,7 @@ class ResponseScorer:
         self.scored_by: dict[int, int] = {}
 
     def rounds(
-        self, names: Collection[str], waiting: queue.SimpleQueue[FinishedResponse | None]
+        self, names: Collection[str], waiting: queue.SimpleQueue[_FinishedResponse | None]
     ) -> None:
         """Score responses, on every process, until the first one's queue gives None."""
         first, *others = self.models.values()
@@ -86,13 +88,13 @@ class ResponseScorer:
     @contextmanager
     def in_thread(
         self, names: Collection[str]
-    ) -> Iterator[queue.SimpleQueue[FinishedResponse | None]]:
+    ) -> Iterator[queue.SimpleQueue[_FinishedResponse | None]]:
         """A queue of responses that a thread scores; at the end of the context all are scored.
 
         An error in the context does not wait for the thread, whose rounds the other processes may
         never join: they gather weights for a sampler that has failed.
         """
-        waiting: queue.SimpleQueue[FinishedResponse | None] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[_FinishedResponse | None] = queue.SimpleQueue()
         cuda = self.device.type == "cuda"  # a thread begins on the first device
         start = partial(torch.cuda.set_device, self.device) if cuda else None
         pool = ThreadPoolExecutor(1, initializer=start)
@@ -104,7 +106,9 @@ class ResponseScorer:
             waiting.put(None)
         rounds.result()
 
-    def _next(self, waiting: queue.SimpleQueue[FinishedResponse | None]) -> list[FinishedResponse]:
+    def _next(
+        self, waiting: queue.SimpleQueue[_FinishedResponse | None]
+    ) -> list[_FinishedResponse]:
         """The responses of a round, at most one a process; none at the end."""
         first = waiting.get()
         responses = [] if first is None else [first]
@@ -116,20 +120,22 @@ class ResponseScorer:
         return responses
 
     @torch.no_grad()
-    def _score(self, response: FinishedResponse, names: Collection[str]) -> dict[str, Tensor]:
+    def _score(self, response: _FinishedResponse, names: Collection[str]) -> dict[str, Tensor]:
         """Hidden states [T, D] of the named models that predict each token of a response."""
         began = time.monotonic()
         packed = pack([response.prompt], [response.ids], self.pad_id, self.device)
-        scores = {name: response_logits(self.models[name], packed, True).hidden for name in names}
+        scores = {
+            name: policy_response_logits(self.models[name], packed, True).hidden for name in names
+        }
         self.times.append((began, time.monotonic()))
         return scores
 
 
-class StreamingSampler:
+class _StreamingSampler:
     """A worker's sampler, whose completions are scored as they finish; `times` are of its calls."""
 
     def __init__(
-        self, sampler: Sampler, waiting: queue.SimpleQueue[FinishedResponse | None]
+        self, sampler: Sampler, waiting: queue.SimpleQueue[_FinishedResponse | None]
     ) -> None:
         self.sampler, self.waiting = sampler, waiting
         self.times: list[tuple[float, float]] = []
@@ -160,7 +166,7 @@ class StreamingSampler:
         for place, ids in finished:
             if place not in self._submitted:
                 self._submitted.add(place)
-                self.waiting.put(FinishedResponse(place, prompts[place], list(ids)))
+                self.waiting.put(_FinishedResponse(place, prompts[place], list(ids)))
 
 
 class RolloutWorker:
@@ -174,7 +180,7 @@ class RolloutWorker:
         self.local, self.anchor_every = local, anchor_every
         dtype = next(local.student.parameters()).dtype
         self.frozen = {name: frozen_copy(local.student, dtype, dtype) for name in SCORED}
-        self.scorer = ResponseScorer(self.frozen, local.encoding.pad_id, local.ranks)
+        self.scorer = _ResponseScorer(self.frozen, local.encoding.pad_id, local.ranks)
         self.times: dict[str, list[tuple[float, float]]] = {
             "sampled": [],
             "scored": self.scorer.times,
@@ -197,7 +203,7 @@ class RolloutWorker:
                 scorer.rounds(names, queue.SimpleQueue())
             else:
                 with scorer.in_thread(names) as waiting:
-                    streaming = StreamingSampler(self.local.sampler, waiting)
+                    streaming = _StreamingSampler(self.local.sampler, waiting)
                     rollouts = replace(self.local, sampler=streaming).draw(step, count)
                     # Of solutions of the pool nothing was sampled, and all are scored here.
                     streaming.submit(rollouts.student_prompts, enumerate(rollouts.responses))
@@ -216,7 +222,7 @@ class WorkerLink:
     everyone: dist.ProcessGroup
     transfer: dist.ProcessGroup
     trainers: int
-    worker: Ranks | None
+    worker: TrainingProcesses | None
 
     def share_command(self, command: tuple[Any, ...] | None = None) -> Any:
         """The first training rank's command; every process calls this, the worker without one."""
@@ -238,7 +244,9 @@ class WorkerLink:
 
     def _broadcast(self, value: Any, source: int) -> Any:
         box = [value]
-        dist.broadcast_object_list(box, src=source, group=self.everyone, device=local_device())
+        dist.broadcast_object_list(
+            box, src=source, group=self.everyone, device=training_process_device()
+        )
         return box[0]
 
 
@@ -253,7 +261,7 @@ class RemoteRollouts:
     policy: Policy
     link: WorkerLink
     needs: frozenset[str]
-    ranks: Ranks
+    ranks: TrainingProcesses
     to_worker: Delivered = field(default_factory=Delivered)
     to_engine: Delivered = field(default_factory=Delivered)
 
@@ -287,7 +295,7 @@ class RemoteRollouts:
     def _send_weights(self) -> None:
         """Give the worker the student's weights: all ranks gather them, the first one sends."""
         began, sent = time.monotonic(), 0
-        for _, value in named_weights(self.policy.model, self.policy.compute):
+        for _, value in weights_as_saved(self.policy.model, self.policy.compute):
             self.link.copy_to_worker(value)
             sent += value.nbytes
         if self.policy.device.type == "cuda":
@@ -325,7 +333,7 @@ class RemoteRollouts:
         self.link.share_command(("end",))
 
 
-class ReferenceHeads:
+class WorkerReferenceHeads:
     """Heads of anchor and pi_0, whose rest `owner` has, with `policy.ReferenceModels`' methods."""
 
     average = None  # the teacher is no average
@@ -360,7 +368,7 @@ def serve_trainers(worker: RolloutWorker, link: WorkerLink) -> None:
         if command == "end":
             return
         if command == "anchor":
-            for _, value in named_weights(anchor):
+            for _, value in weights_as_saved(anchor):
                 link.copy_from_worker(value)
         elif command == "load anchor":
             _receive_weights(anchor, link)

@@ -18,13 +18,13 @@ from geosd.models.context_length import check_context
 from geosd.objectives.objective import ResponseSource
 from geosd.problems.encoding import Encoding
 from geosd.problems.grading import Grader, judge_response
-from geosd.problems.records import PooledSolutions, Problem
-from geosd.sampling.broken_logits import named_problems
-from geosd.sampling.paused_part import never
+from geosd.problems.records import PooledSolutionsRecord, Problem
+from geosd.sampling.broken_logits import name_broken_logits
+from geosd.sampling.paused_part import never_paused
 from geosd.sampling.sampler import Sampler, SamplingParams
 from geosd.seeds import seed_of
 from geosd.training.fsdp import summon_full_params
-from geosd.training.processes import Ranks
+from geosd.training.processes import TrainingProcesses
 
 LONGEST = 64
 """Problems and solutions, the longest in characters, whose prompts are counted before a run."""
@@ -33,7 +33,7 @@ HiddenStates = dict[str, list[Tensor]]
 """Model -> for each response of the step, its hidden states at that response [T, D]."""
 
 
-class ProblemSampler:
+class RolloutProblemSampler:
     """Draws each step's problems: epoch by epoch, each in an order of its own, without repeats.
 
     An epoch need not be a whole number of steps: a step may hold the end of one and the beginning
@@ -45,7 +45,7 @@ class ProblemSampler:
     """
 
     def __init__(
-        self, problems: Sequence[Problem], pool: Sequence[PooledSolutions], seed: int
+        self, problems: Sequence[Problem], pool: Sequence[PooledSolutionsRecord], seed: int
     ) -> None:
         self.solutions = {row.problem_id: row.solutions for row in pool if row.solutions}
         self.problems = [problem for problem in problems if problem.id in self.solutions]
@@ -143,12 +143,12 @@ class LocalRollouts:
 
     student: nn.Module
     settings: RolloutBatchSettings
-    problem_sampler: ProblemSampler
+    problem_sampler: RolloutProblemSampler
     encoding: Encoding
     sampler: Sampler
     grade: Grader
-    ranks: Ranks = field(default_factory=Ranks)
-    stop_requested: Callable[[], bool] = never
+    ranks: TrainingProcesses = field(default_factory=TrainingProcesses)
+    stop_requested: Callable[[], bool] = never_paused
 
     def check_prompts(self) -> LocalRollouts:
         """Return self, or raise ContextError if a longest prompt and its response do not fit."""
@@ -226,8 +226,8 @@ class LocalRollouts:
         if source != "solution":
             seed = seed_of(problem_sampler.seed, "rollout", step)
             # Only between the update before and the one of this step: there a step may be left.
-            self.sampler.stop_requested = self.stop_requested if count is None else never
-            with named_problems(problems):
+            self.sampler.stop_requested = self.stop_requested if count is None else never_paused
+            with name_broken_logits(problems):
                 completions = self.sampler.sample(student_prompts, settings.sampling, seed)
             sync = self.sampler.sync_values()
             responses = [list(completion.ids) for completion in completions]

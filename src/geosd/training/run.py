@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 
 from geosd.models.adapters import add_adapter
 from geosd.models.forward import recompute_layers, recomputes
-from geosd.objectives.objective import Objective, build
+from geosd.objectives.objective import Objective, build_objective
 from geosd.optim.update import UpdateRule
 from geosd.problems.encoding import Encoding, encoding_of
 from geosd.problems.records import read_problems
@@ -28,20 +28,20 @@ from geosd.training.arguments import LoopArguments, TrainingArguments, training_
 from geosd.training.chunked_logits import ChunkedLogits
 from geosd.training.fsdp import full_state_dict, load_full_state_dict
 from geosd.training.microbatches import Microbatch, split_into_microbatches
-from geosd.training.policy import Policy, ReferenceModels, response_logits
-from geosd.training.processes import Ranks
+from geosd.training.policy import Policy, ReferenceModels, policy_response_logits
+from geosd.training.processes import TrainingProcesses
 from geosd.training.purified import PurifiedLogits
 from geosd.training.rollout_workers import (
-    ReferenceHeads,
     RemoteRollouts,
     RolloutWorker,
     WorkerLink,
+    WorkerReferenceHeads,
 )
 from geosd.training.rollouts import (
     HiddenStates,
     LocalRollouts,
-    ProblemSampler,
     RolloutBatchSettings,
+    RolloutProblemSampler,
     Rollouts,
 )
 from geosd.training.skipped_steps import SkippedSteps
@@ -84,12 +84,12 @@ class TrainingRun:
     policy: Policy
     objective: Objective
     update_rule: UpdateRule
-    reference_models: ReferenceModels | ReferenceHeads
-    problem_sampler: ProblemSampler
+    reference_models: ReferenceModels | WorkerReferenceHeads
+    problem_sampler: RolloutProblemSampler
     rollout_source: LocalRollouts | RemoteRollouts
     encoding: Encoding
     seed: int
-    ranks: Ranks = field(default_factory=Ranks)
+    ranks: TrainingProcesses = field(default_factory=TrainingProcesses)
     skipped: SkippedSteps = field(default_factory=SkippedSteps)
 
     @property
@@ -146,7 +146,7 @@ class TrainingRun:
             if name in hidden_states:
                 logits[name] = ChunkedLogits(model, torch.cat(hidden_states[name][microbatch.rows]))
             elif measured or name in self.objective.needs:
-                logits[name] = response_logits(model, packed, alike and name != "teacher")
+                logits[name] = policy_response_logits(model, packed, alike and name != "teacher")
         if models.purified and "teacher" in logits:
             logits["teacher"] = self._purified(microbatch, logits, alike)
         return logits
@@ -158,8 +158,8 @@ class TrainingRun:
         pi_0 = self.reference_models.reference
         alone = logits.get("reference")
         if alone is None:
-            alone = response_logits(pi_0, microbatch.student, alike)
-        without_question = response_logits(pi_0, microbatch.solution_only)
+            alone = policy_response_logits(pi_0, microbatch.student, alike)
+        without_question = policy_response_logits(pi_0, microbatch.solution_only)
         return PurifiedLogits(alone, logits["teacher"], without_question)
 
     def state_dict(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class TrainingRun:
 
 
 def assemble_run(
-    inputs: RunInputs, ranks: Ranks | None = None, worker: WorkerLink | None = None
+    inputs: RunInputs, ranks: TrainingProcesses | None = None, worker: WorkerLink | None = None
 ) -> TrainingRun:
     """Assemble a training run: student, objective, update rule, reference models, rollouts.
 
@@ -191,7 +191,7 @@ def assemble_run(
         ValueError: The objective or the update rule does not know a value it is given.
         geosd.json_lines.DamagedLineError: A problem or pool line is damaged.
     """
-    ranks, args = ranks or Ranks(), inputs.arguments
+    ranks, args = ranks or TrainingProcesses(), inputs.arguments
     if worker is not None and args.teacher != "live":
         raise ValueError(
             f"training.teacher is {args.teacher!r}, which a rollout worker cannot score;"
@@ -202,7 +202,7 @@ def assemble_run(
             "training.lora trains in one process, and here are several (shards of FSDP2, or a"
             " rollout worker).\nHint: start one process without --workers, or set lora to null."
         )
-    objective = build(**args.objective)
+    objective = build_objective(**args.objective)
     policy, tokenizer = Policy.load(inputs.base, ranks, inputs.compute)
     student = policy.model
     if args.lora:
@@ -218,7 +218,7 @@ def assemble_run(
         weight_decay=args.weight_decay,
         kfac=None if kfac is None else {**kfac, "group": ranks.group},
     )
-    local = local_rollouts(inputs, student, tokenizer, ranks, beside_trainer=True)
+    local = _local_rollouts(inputs, student, tokenizer, ranks, beside_trainer=True)
     if worker is None:
         rollout_source = local
         reference_models = ReferenceModels(
@@ -226,7 +226,7 @@ def assemble_run(
         )
     else:
         rollout_source = RemoteRollouts(policy, worker, frozenset(objective.needs), ranks)
-        reference_models = ReferenceHeads(policy, rollout_source, args.anchor_every)
+        reference_models = WorkerReferenceHeads(policy, rollout_source, args.anchor_every)
     return TrainingRun(
         policy=policy,
         objective=objective,
@@ -240,19 +240,19 @@ def assemble_run(
     )
 
 
-def assemble_rollout_worker(inputs: RunInputs, ranks: Ranks | None = None) -> RolloutWorker:
+def assemble_run_worker(inputs: RunInputs, ranks: TrainingProcesses | None = None) -> RolloutWorker:
     """The rollout worker of a run, in the trainers' precision; `ranks` are its processes."""
-    ranks, compute = ranks or Ranks(), inputs.compute
+    ranks, compute = ranks or TrainingProcesses(), inputs.compute
     policy, tokenizer = Policy.load(inputs.base, ranks, compute, storage=compute)
-    local = local_rollouts(inputs, policy.model, tokenizer, ranks)
+    local = _local_rollouts(inputs, policy.model, tokenizer, ranks)
     return RolloutWorker(local, inputs.arguments.anchor_every)
 
 
-def local_rollouts(
+def _local_rollouts(
     inputs: RunInputs,
     student: nn.Module,
     tokenizer: PreTrainedTokenizerBase,
-    ranks: Ranks,
+    ranks: TrainingProcesses,
     beside_trainer: bool = False,
 ) -> LocalRollouts:
     """Responses sampled from a student in this process; a damaged line of the files raises.
@@ -265,14 +265,16 @@ def local_rollouts(
     return LocalRollouts(
         student=student,
         settings=RolloutBatchSettings(
-            source=build(**args.objective).rollouts,
+            source=build_objective(**args.objective).rollouts,
             problems=args.problems,
             group=args.group,
             sampling=SamplingParams(args.temperature, 1.0, args.response_tokens),
             privilege=args.privilege,
             teacher_reads=TEACHER_READS.get(args.teacher, "question"),
         ),
-        problem_sampler=ProblemSampler(training, read_pool(inputs.pool, training), inputs.seed),
+        problem_sampler=RolloutProblemSampler(
+            training, read_pool(inputs.pool, training), inputs.seed
+        ),
         encoding=encoding,
         sampler=build_sampler(
             engine,

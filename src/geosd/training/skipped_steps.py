@@ -16,7 +16,7 @@ LOWER_RATE = "lower training.learning_rate or raise the damping"
 LOOK_AT_OBJECTIVE = (
     "look at {objective}.per_position: the logits of all models are finite, but empty slots of the"
     " support are -inf, and -inf - -inf and 0 * -inf are NaN; take the divergences of"
-    " geosd.geometry, or logarithms from geosd.geometry.floored (see States)"
+    " geosd.geometry, or logarithms from geosd.geometry.floored (see ObjectiveStates)"
 )
 
 

@@ -17,8 +17,8 @@ from accelerate.tracking import GeneralTracker, get_available_trackers
 from dvclive import Live
 
 from geosd.dotted_keys import dotted_items
-from geosd.files import sync, write_json, write_text
-from geosd.training.processes import process_state
+from geosd.files import sync_file, write_json, write_text
+from geosd.training.processes import training_process_state
 
 TRACKERS = ("tensorboard", "wandb", "trackio")
 
@@ -31,7 +31,8 @@ class StepLog:
     """Step log of a run: one value per metric and step, kept by DVCLive and other trackers.
 
     It begins at the step `start`: later lines are dropped. Other trackers, of `TRACKERS` or as
-    accelerate defines them, are told the run's name and settings. Raises as `check_trackers`.
+    accelerate defines them, are told the run's name and settings. Raises as
+    `check_step_log_trackers`.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class StepLog:
         name: str = "geosd",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        check_trackers(trackers)
+        check_step_log_trackers(trackers)
         self.folder, self.tables = folder, folder / "plots" / "metrics"
         for path in self._tables():
             _drop_from(path, start)
@@ -54,7 +55,7 @@ class StepLog:
             str(folder), resume=start > 0, save_dvc_exp=False, dvcyaml=None, report=None
         )
         self.step = start
-        process_state()  # or accelerate would take a device of its own choice
+        training_process_state()  # or accelerate would take a device of its own choice
         self.accelerator = Accelerator(log_with=["dvclive", *trackers], project_dir=str(folder))
         options = {"dvclive": {"live": live}, "wandb": {"name": name, "dir": str(folder)}}
         self.accelerator.init_trackers("geosd", init_kwargs=options)
@@ -76,7 +77,7 @@ class StepLog:
         """
         self._check_whole(self.step)
         for path in self._tables():
-            sync(path)
+            sync_file(path)
 
     def close(self) -> None:
         """Write what is not written yet."""
@@ -118,7 +119,7 @@ class StepLog:
         return sorted(self.tables.rglob("*.tsv"))
 
 
-def check_trackers(trackers: Sequence[str | GeneralTracker]) -> None:
+def check_step_log_trackers(trackers: Sequence[str | GeneralTracker]) -> None:
     """Refuse trackers that do not exist (ValueError) or are not installed (ModuleNotFoundError)."""
     installed = {str(tracker) for tracker in get_available_trackers()}
     for name in trackers:

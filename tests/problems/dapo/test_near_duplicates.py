@@ -10,9 +10,9 @@ from geosd.problems.dapo.near_duplicates import (
     RATIO,
     RUN,
     NearDuplicateIndex,
-    normalize_text,
-    token_ratio,
-    word_tokens,
+    duplicate_token_ratio,
+    duplicate_word_tokens,
+    normalize_for_duplicates,
 )
 from geosd.problems.dapo.raw_files import RawProblem, read_raw_files
 
@@ -51,7 +51,7 @@ def test_short_texts_match_only_whole_and_signs_alone_match_nothing():
     index = index_of(a="Compute $1+2$.", b="$+$")
     assert list(index.find("compute \\(1 + 2\\)")) == ["a"]
     assert index.find("Compute $1+2+3$.") == {}
-    assert index.find("$-$") == {} and token_ratio(Counter(), Counter()) == 0
+    assert index.find("$-$") == {} and duplicate_token_ratio(Counter(), Counter()) == 0
 
 
 def test_the_nearest_come_first():
@@ -75,11 +75,11 @@ def test_the_search_finds_what_comparing_all_pairs_finds(shared_data):
     index = NearDuplicateIndex()
     for row in bench:
         index.add(row.id, row.text)
-    known = [(row.id, word_tokens(row.text)) for row in bench]
+    known = [(row.id, duplicate_word_tokens(row.text)) for row in bench]
     expected = {
         (row.id, name)
         for row in queries
-        for words in [word_tokens(row.text)]
+        for words in [duplicate_word_tokens(row.text)]
         for name, others in known
         if near_by_definition(words, others)
     }
@@ -117,13 +117,15 @@ AWKWARD = st.text(
 
 @given(AWKWARD)
 def test_normalising_twice_changes_nothing_more(text):
-    assert normalize_text(normalize_text(text)) == normalize_text(text)
+    assert normalize_for_duplicates(normalize_for_duplicates(text)) == normalize_for_duplicates(
+        text
+    )
 
 
 @example("T\u00a8")
 @given(AWKWARD)
 def test_the_normal_form_has_no_white_space_and_no_compatibility_forms(text):
-    form = normalize_text(text)
+    form = normalize_for_duplicates(text)
     assert not any(c.isspace() for c in form)
     assert unicodedata.normalize("NFKC", form) == form
 
@@ -131,20 +133,22 @@ def test_the_normal_form_has_no_white_space_and_no_compatibility_forms(text):
 @given(st.text(st.characters(max_codepoint=127)))
 def test_the_short_way_for_ascii_is_the_long_way(text):
     # An accented letter sends a text the long way and is its own normal form.
-    assert normalize_text(text + "\u00e9") == normalize_text(text) + "\u00e9"
+    assert normalize_for_duplicates(text + "\u00e9") == normalize_for_duplicates(text) + "\u00e9"
 
 
 def test_what_a_copy_may_differ_in_does_not_count():
     text = "Let $ f( x ) $ be Ana\u2019s \ufb01rst function \u2212 say.\r\n"
-    assert normalize_text(text) == normalize_text("let $f(x)$ be Ana's first function - say.")
+    assert normalize_for_duplicates(text) == normalize_for_duplicates(
+        "let $f(x)$ be Ana's first function - say."
+    )
 
 
 @pytest.mark.parametrize("other", ["Compute $5-3$.", "Compute $5+4$.", "Compute $5+3!$."])
 def test_signs_and_numbers_distinguish_problems(other):
-    assert normalize_text("Compute $5+3$.") != normalize_text(other)
+    assert normalize_for_duplicates("Compute $5+3$.") != normalize_for_duplicates(other)
 
 
 def test_tokens_are_words_numbers_and_commands():
-    assert word_tokens("Find $\\Frac{x_1}{12}$ of \uff13\ufb01gs!") == [
+    assert duplicate_word_tokens("Find $\\Frac{x_1}{12}$ of \uff13\ufb01gs!") == [
         *("find", "frac", "x", "1", "12", "of", "3", "figs")
     ]

@@ -10,10 +10,10 @@ from geosd.problems.dapo.raw_files import (
     PREFIX,
     SUFFIX,
     TRAINING,
-    DamagedRowError,
+    DamagedRawRowError,
     RawProblem,
-    read_benchmark,
-    read_dapo,
+    read_raw_benchmark,
+    read_raw_dapo,
     read_raw_files,
 )
 
@@ -45,14 +45,14 @@ def folder_of(path):
 def test_the_problem_is_taken_out_of_its_prompt(tmp_path):
     rows = [published(text=" Find $x$.\n"), published("b", SUFFIX + "?", "-3")]
     path = parquet(tmp_path / "a.parquet", rows)
-    assert read_dapo(path) == [
+    assert read_raw_dapo(path) == [
         RawProblem("a", "Find $x$.", "1"),
         RawProblem("b", SUFFIX.strip() + "?", "-3"),
     ]
 
 
 def test_copies_are_all_read(tmp_path):
-    assert len(read_dapo(parquet(tmp_path / "a.parquet", [published()] * 300))) == 300
+    assert len(read_raw_dapo(parquet(tmp_path / "a.parquet", [published()] * 300))) == 300
 
 
 def test_a_folder_gives_rows_benchmarks_and_hashes(tmp_path):
@@ -78,35 +78,35 @@ def test_missing_files_are_all_named(tmp_path):
 
 def test_another_wording_is_an_error_that_names_the_row(tmp_path):
     path = parquet(tmp_path / "a.parquet", [published(), published("b", prefix="Solve: ")])
-    with pytest.raises(DamagedRowError, match="a.parquet, row 1: (.|\n)*not worded(.|\n)*Hint:"):
-        read_dapo(path)
+    with pytest.raises(DamagedRawRowError, match="a.parquet, row 1: (.|\n)*not worded(.|\n)*Hint:"):
+        read_raw_dapo(path)
 
 
 def test_other_columns_are_named(tmp_path):
     path = parquet(tmp_path / "a.parquet", [{"prompt": "Find $x$.", "solution": "1"}])
-    with pytest.raises(DamagedRowError, match="no column reward_model, extra_info(.|\n)*Hint:"):
-        read_dapo(path)
+    with pytest.raises(DamagedRawRowError, match="no column reward_model, extra_info(.|\n)*Hint:"):
+        read_raw_dapo(path)
 
 
 def test_a_file_that_is_no_parquet_says_so(tmp_path):
     path = tmp_path / "a.parquet"
     path.write_text("<html>")
-    with pytest.raises(DamagedRowError, match="no parquet file(.|\n)*Hint:"):
-        read_dapo(path)
+    with pytest.raises(DamagedRawRowError, match="no parquet file(.|\n)*Hint:"):
+        read_raw_dapo(path)
 
 
 def test_a_separator_inside_a_string_ends_no_line(tmp_path):
     path = tmp_path / "amc23.jsonl"
     line = json.dumps({"id": "a", "problem": "b\u2028c\x85d", "answer": "1"}, ensure_ascii=False)
     path.write_text(f"{line}\n{line}\n", encoding="utf-8")
-    assert [row.text for row in read_benchmark(path)] == ["b\u2028c\x85d"] * 2
+    assert [row.text for row in read_raw_benchmark(path)] == ["b\u2028c\x85d"] * 2
 
 
 def test_a_line_that_is_no_utf8_is_named(tmp_path):
     path = tmp_path / "amc23.jsonl"
     path.write_bytes(b'{"id": "\xff"}\n')
-    with pytest.raises(DamagedRowError, match="amc23.jsonl:1: (.|\n)*Hint:"):
-        read_benchmark(path)
+    with pytest.raises(DamagedRawRowError, match="amc23.jsonl:1: (.|\n)*Hint:"):
+        read_raw_benchmark(path)
 
 
 @pytest.mark.parametrize(
@@ -116,5 +116,5 @@ def test_a_line_that_is_no_utf8_is_named(tmp_path):
 def test_a_damaged_line_of_a_benchmark_is_named(tmp_path, line):
     path = tmp_path / "amc23.jsonl"
     path.write_text('{"id": "a", "problem": "b", "answer": "1"}\n' + line + "\n")
-    with pytest.raises(DamagedRowError, match="amc23.jsonl:2: (.|\n)*Hint:"):
-        read_benchmark(path)
+    with pytest.raises(DamagedRawRowError, match="amc23.jsonl:2: (.|\n)*Hint:"):
+        read_raw_benchmark(path)

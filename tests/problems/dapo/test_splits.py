@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, normalize_text
-from geosd.problems.dapo.raw_files import DamagedRowError, RawFiles, RawProblem, read_raw_files
-from geosd.problems.dapo.splits import clean_and_split, clean_problems, is_english
+from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, normalize_for_duplicates
+from geosd.problems.dapo.raw_files import DamagedRawRowError, RawFiles, RawProblem, read_raw_files
+from geosd.problems.dapo.splits import _is_english, clean_and_split, clean_problems
 
 PAPER = dict(train=1000, select_train=100, select_validation=200, test_id=500)
 SIZES = dict(train=10, select_train=3, select_validation=4, test_id=5)
@@ -52,17 +52,17 @@ def everything(prepared):
 
 def test_the_published_set_has_its_known_rows_texts_and_faults(raw):
     texts = [row.text for row in raw.training]
-    english = [text for text in texts if is_english(text)]
+    english = [text for text in texts if _is_english(text)]
     assert (len(texts), len(set(texts)), len(english)) == (17917, 17255, 14485)
     assert len(set(english)) == 14042
     assert len({"".join(text.split()) for text in english}) == 13795
-    assert len({normalize_text(text) for text in english}) == 13790
-    chinese = [len(re.findall("[\u4e00-\u9fff]", t)) for t in texts if not is_english(t)]
+    assert len({normalize_for_duplicates(text) for text in english}) == 13790
+    chinese = [len(re.findall("[\u4e00-\u9fff]", t)) for t in texts if not _is_english(t)]
     assert (len(chinese), sum(n <= 2 for n in chinese)) == (3432, 57)
     assert sum(abs(int(row.answer)) > 2**53 for row in raw.training) == 5
     answers: dict[str, set[str]] = {}
     for row in raw.training:
-        answers.setdefault(normalize_text(row.text), set()).add(row.answer)
+        answers.setdefault(normalize_for_duplicates(row.text), set()).add(row.answer)
     assert sum(len(found) > 1 for found in answers.values()) == 15
 
 
@@ -98,7 +98,7 @@ def test_half_of_amc_and_a_few_of_math_500_are_in_the_set_and_none_of_aime(prepa
 
 
 def test_no_text_is_in_two_splits_or_in_a_benchmark_even_nearly(prepared):
-    texts = [normalize_text(problem.question) for problem in everything(prepared)]
+    texts = [normalize_for_duplicates(problem.question) for problem in everything(prepared)]
     assert len(set(texts)) == len(texts)
     assert len({problem.id for problem in everything(prepared)}) == len(texts)
     index = NearDuplicateIndex()
@@ -229,7 +229,7 @@ def test_a_hundred_copies_are_one_problem():
 
 
 def test_one_id_for_two_rows_is_an_error():
-    with pytest.raises(DamagedRowError, match="names two different rows(.|\n)*Hint:"):
+    with pytest.raises(DamagedRawRowError, match="names two different rows(.|\n)*Hint:"):
         clean_problems([RawProblem("a", "Find $x$.", "1"), RawProblem("a", "Find $y$.", "1")])
 
 
@@ -254,7 +254,7 @@ def test_the_order_of_the_rows_does_not_matter(seed):
     ],
 )
 def test_one_foreign_letter_is_caught(text):
-    assert not is_english(text)
+    assert not _is_english(text)
 
 
 @pytest.mark.parametrize(
@@ -268,12 +268,12 @@ def test_one_foreign_letter_is_caught(text):
     ],
 )
 def test_signs_ligatures_and_accents_are_not(text):
-    assert is_english(text)
+    assert _is_english(text)
 
 
 def test_the_filter_agrees_with_every_labelled_case(shared_data):
     lines = (shared_data / "train/lang_filter_cases.jsonl").read_text(encoding="utf-8").splitlines()
     cases = [json.loads(line) for line in lines]
     assert len(cases) > 150 and len({case["script"] for case in cases}) == 3
-    wrong = [c["id"] for c in cases if is_english(c["problem"]) != c["expect_english"]]
+    wrong = [c["id"] for c in cases if _is_english(c["problem"]) != c["expect_english"]]
     assert wrong == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geosd.problems.grading.answer_comparison import compare, compare_exactly, stated_value
+from geosd.problems.grading.answer_comparison import _stated_value, compare_answers, compare_exactly
 from geosd.problems.grading.exact_numbers import LONGEST_NUMBER, is_integer, read_number
 
 
@@ -22,7 +22,7 @@ def test_an_integer_is_read_exactly_in_every_form(number, zeros):
         f"m + n = {number}",
         f"{{{number}}}",
     ]
-    assert {read_number(stated_value(form)) for form in forms} == {Fraction(number)}
+    assert {read_number(_stated_value(form)) for form in forms} == {Fraction(number)}
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**6))
@@ -120,4 +120,4 @@ def test_arithmetic_is_no_python(text):
     + ["((" * 6 + "x+1)^2+1)" * 6, r"\sqrt{2+" * 11 + "2" + "}" * 11],
 )
 def test_beyond_ten_levels_nothing_is_read(answer):
-    assert compare(r"\frac{x}{3}", answer) == "unreadable"
+    assert compare_answers(r"\frac{x}{3}", answer) == "unreadable"

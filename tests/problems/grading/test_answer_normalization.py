@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geosd.problems.grading.answer_comparison import units_agree
-from geosd.problems.grading.answer_normalization import as_words, normalize_answer
+from geosd.problems.grading.answer_normalization import answer_as_words, normalize_answer
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_nothing_that_is_removed_joins_two_numbers(sign):
     ],
 )
 def test_an_answer_of_letters_is_a_word(body, word):
-    assert as_words(body) == word
+    assert answer_as_words(body) == word
 
 
 @given(st.text(max_size=60))

@@ -3,7 +3,7 @@ import importlib.util
 import pytest
 
 from geosd.problems.grading.exact_numbers import is_integer
-from geosd.problems.grading.typed_grader import TypedGrader, grade_response
+from geosd.problems.grading.typed_grader import TypedGrader, grade_typed_response
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_every_gold_of_math_500_is_right_when_a_response_repeats_it(agreement, s
         missed = [
             gold
             for gold in golds
-            if not grade_response(rf"Thus $x = \boxed{{{gold}}}$.", gold, pool).correct
+            if not grade_typed_response(rf"Thus $x = \boxed{{{gold}}}$.", gold, pool).correct
         ]
     assert (len(golds), missed) == (500, [])
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from geosd.problems.grading.typed_grader import (
     LONGEST_ANSWER,
-    grade_answer,
-    grade_response,
+    grade_typed_answer,
+    grade_typed_response,
 )
 
 
@@ -20,7 +20,7 @@ class Untouchable:
 
 @given(st.integers(-(10**20), 10**20), st.integers(-(10**20), 10**20))
 def test_an_integer_gold_is_compared_exactly_and_without_a_pool(gold, answer):
-    verdict = grade_response(rf"so \boxed{{{answer}}}", str(gold), Untouchable())
+    verdict = grade_typed_response(rf"so \boxed{{{answer}}}", str(gold), Untouchable())
     assert verdict.correct == (gold == answer)
     assert verdict.reason == ("correct" if gold == answer else "wrong answer")
 
@@ -31,12 +31,12 @@ def test_an_integer_gold_is_compared_exactly_and_without_a_pool(gold, answer):
     + [r"\$12", "x = 12", "3 \\cdot 4 = 12", r"12\text{ units}", "**12**", "12."],
 )
 def test_an_integer_counts_however_it_is_presented(answer):
-    assert grade_answer(answer, "12", Untouchable()).correct
+    assert grade_typed_answer(answer, "12", Untouchable()).correct
 
 
 @pytest.mark.parametrize("answer", ["1200", "0.12", "-12", "12, 13", "12.0000001", "112", "12/24"])
 def test_no_tolerance_makes_another_number_the_gold(answer):
-    assert not grade_answer(answer, "12", Untouchable()).correct
+    assert not grade_typed_answer(answer, "12", Untouchable()).correct
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_no_tolerance_makes_another_number_the_gold(answer):
 )
 @pytest.mark.parametrize("grader", ["auto", "symbolic"])
 def test_what_changes_a_number_is_no_unit(pool, answer, grader):
-    assert not grade_answer(answer, "12", pool, grader=grader).correct
+    assert not grade_typed_answer(answer, "12", pool, grader=grader).correct
 
 
 @pytest.mark.parametrize(
     "answer", [r"\frac12\text{ is wrong, it is }\frac13", r"\frac12\text{ million}", "1/2 dozen"]
 )
 def test_what_changes_a_fraction_is_no_unit(pool, answer):
-    assert not grade_answer(answer, "1/2", pool).correct
+    assert not grade_typed_answer(answer, "1/2", pool).correct
 
 
 @pytest.mark.parametrize(
@@ -70,23 +70,23 @@ def test_what_changes_a_fraction_is_no_unit(pool, answer):
 )
 def test_no_response_to_an_integer_problem_is_slow(response, gold):
     start = time.thread_time()
-    assert not grade_response(response, gold, Untouchable()).correct
+    assert not grade_typed_response(response, gold, Untouchable()).correct
     assert time.thread_time() - start < 0.5
 
 
 def test_a_lone_surrogate_is_an_answer_like_another(pool):
-    assert grade_response("A: \ud800", "12", Untouchable()).reason == "unreadable"
-    assert not grade_response("A: \ud800", r"\frac{1}{2}", pool).correct
+    assert grade_typed_response("A: \ud800", "12", Untouchable()).reason == "unreadable"
+    assert not grade_typed_response("A: \ud800", r"\frac{1}{2}", pool).correct
 
 
 def test_golds_beyond_floating_point_are_not_rounded():
-    assert not grade_answer("105263157894736842", "105263157894736848", Untouchable()).correct
+    assert not grade_typed_answer("105263157894736842", "105263157894736848", Untouchable()).correct
 
 
 def test_arithmetic_for_an_integer_is_computed_and_a_formula_is_the_symbolic_graders(pool):
-    assert grade_answer("2^{10}", "1024", Untouchable()).correct
-    assert grade_answer(r"2\sin(\pi/2)", "2", Untouchable()).reason == "unreadable"
-    assert grade_answer(r"2\sin(\pi/2)", "2", pool, grader="symbolic").correct
+    assert grade_typed_answer("2^{10}", "1024", Untouchable()).correct
+    assert grade_typed_answer(r"2\sin(\pi/2)", "2", Untouchable()).reason == "unreadable"
+    assert grade_typed_answer(r"2\sin(\pi/2)", "2", pool, grader="symbolic").correct
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_arithmetic_for_an_integer_is_computed_and_a_formula_is_the_symbolic_gra
     ],
 )
 def test_the_same_mathematics_is_correct(pool, gold, answer):
-    assert grade_answer(answer, gold, pool).reason == "correct"
+    assert grade_typed_answer(answer, gold, pool).reason == "correct"
 
 
 @pytest.mark.parametrize(
@@ -140,21 +140,21 @@ def test_the_same_mathematics_is_correct(pool, gold, answer):
     ],
 )
 def test_other_mathematics_is_wrong(pool, gold, answer):
-    assert grade_answer(answer, gold, pool).reason == "wrong answer"
+    assert grade_typed_answer(answer, gold, pool).reason == "wrong answer"
 
 
 def test_two_boxes_for_one_number_are_a_list_and_wrong():
-    assert not grade_response(r"\boxed{7} or \boxed{8}", "7", Untouchable()).correct
+    assert not grade_typed_response(r"\boxed{7} or \boxed{8}", "7", Untouchable()).correct
 
 
 def test_a_response_without_an_answer_and_an_endless_answer_say_so():
-    assert grade_response("I give up.", "7", Untouchable()).reason == "no answer"
-    assert grade_response(r"\boxed{ }", "7", Untouchable()).reason == "no answer"
-    assert grade_answer("x" * (LONGEST_ANSWER + 1), "7", Untouchable()).reason == "unreadable"
+    assert grade_typed_response("I give up.", "7", Untouchable()).reason == "no answer"
+    assert grade_typed_response(r"\boxed{ }", "7", Untouchable()).reason == "no answer"
+    assert grade_typed_answer("x" * (LONGEST_ANSWER + 1), "7", Untouchable()).reason == "unreadable"
 
 
 def test_text_that_is_python_is_not_run(pool, tmp_path):
     trace = tmp_path / "trace"
     for text in (f"open('{trace}', 'w')", f"__import__('os').system('touch {trace}')", "S('2')"):
-        assert not grade_answer(text, "x+1", pool).correct
+        assert not grade_typed_answer(text, "x+1", pool).correct
     assert not trace.exists()

@@ -14,7 +14,7 @@ from geosd.problems.grading.typed_grader import (
     REMEMBERED,
     MissingMathError,
     TypedGrader,
-    grade_answer,
+    grade_typed_answer,
 )
 from geosd.problems.limited_process import LimitedProcess
 
@@ -35,7 +35,7 @@ def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
         worker = pool._process
         process = worker.process
         before = os.times()
-        assert grade_answer(hostile, r"\sqrt{2}", pool).reason == "timeout"
+        assert grade_typed_answer(hostile, r"\sqrt{2}", pool).reason == "timeout"
         spent = sum(os.times()[2:4]) - sum(before[2:4])  # of this one, with its start
         assert process.returncode == -signal.SIGPROF and spent < 10
         worker.seconds = 30
@@ -68,7 +68,7 @@ def test_a_verdict_does_not_depend_on_what_came_before(monkeypatch):
     gold = r"\frac{x+1}{2}"
     with TypedGrader() as pool:
         assert {pool.compare(gold, f"10^{{10^{n}}}") for n in range(100)} == {"timeout"}
-        assert grade_answer(r"\frac{1+x}{2}", gold, pool).correct
+        assert grade_typed_answer(r"\frac{1+x}{2}", gold, pool).correct
 
 
 def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
@@ -90,10 +90,12 @@ def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
         worker = pool._process.process
         start = time.process_time()
         for answer in sorted(answers):
-            assert not grade_answer(answer, r"\frac{1}{3}", pool).correct
+            assert not grade_typed_answer(answer, r"\frac{1}{3}", pool).correct
         assert time.process_time() - start < 10
         assert pool._process.process is worker  # none was ended by its limit
-        assert grade_answer("(" * 45 + r"\frac{1}{3}" + ")" * 45, r"\frac{1}{3}", pool).correct
+        assert grade_typed_answer(
+            "(" * 45 + r"\frac{1}{3}" + ")" * 45, r"\frac{1}{3}", pool
+        ).correct
 
 
 @pytest.mark.slow
@@ -123,12 +125,12 @@ def test_without_math_verify_the_error_says_what_needs_it(monkeypatch, tmp_path)
     (tmp_path / "math_verify.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     with TypedGrader(seconds=30) as pool:
-        assert grade_answer("7", "7", pool).correct
-        assert grade_answer("East", "east", pool).correct
+        assert grade_typed_answer("7", "7", pool).correct
+        assert grade_typed_answer("East", "east", pool).correct
         with pytest.raises(
             MissingMathError, match=r"\\sqrt(.|\n)*Hint: pip install 'geosd\[math\]'"
         ):
-            grade_answer("x", r"\sqrt{2}", pool)
+            grade_typed_answer("x", r"\sqrt{2}", pool)
 
 
 def test_a_request_is_sent_once_again_and_not_forever(monkeypatch):

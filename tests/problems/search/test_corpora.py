@@ -6,9 +6,13 @@ import re
 
 import pytest
 
-from geosd.problems.miniature import MiniatureGrader, build_tokenizer, is_held_out
+from geosd.problems.miniature import (
+    MiniatureGrader,
+    build_miniature_tokenizer,
+    is_held_out_of_miniature,
+)
 from geosd.problems.search.corpora import VOCABULARY, SearchCorpus, WideCorpus
-from geosd.problems.search.equations import Question
+from geosd.problems.search.equations import EquationPair
 
 TRIAL = re.compile(r"(\d+) (\d+) (\d+)(?P<again> \2 \3)? (;|ok)(?: (\d+) (\d+) (;|ok))?(?: |$)")
 
@@ -79,7 +83,7 @@ def test_every_number_and_every_comparison_of_every_document_is_true(corpus):
         if reference and "A:" in reference:
             values, answer = checked_trials(reference, question)
             assert answer == f"A: {values[-1]}"
-            assert MiniatureGrader()(reference, str(Question.parse(question).answer())).correct
+            assert MiniatureGrader()(reference, str(EquationPair.parse(question).answer())).correct
         elif reference:
             assert not checked_trials(f"{reference} ;", question)[1]
 
@@ -98,10 +102,10 @@ def test_no_document_tries_a_value_twice(corpus):
 
 def test_documents_with_a_whole_reference_go_to_its_answer(corpus):
     guided = [p for p in corpus if p[1] and "A:" in p[1]]
-    right = [checked_trials(p[3], p[0])[0][0] == Question.parse(p[0]).answer() for p in guided]
+    right = [checked_trials(p[3], p[0])[0][0] == EquationPair.parse(p[0]).answer() for p in guided]
     assert sum(right) / len(right) == pytest.approx(0.98, abs=0.02)
     blind = [p for p in corpus if p[1] is None]
-    right = [checked_trials(p[3], p[0])[0][0] == Question.parse(p[0]).answer() for p in blind]
+    right = [checked_trials(p[3], p[0])[0][0] == EquationPair.parse(p[0]).answer() for p in blind]
     assert sum(right) / len(right) < 0.2
 
 
@@ -132,11 +136,11 @@ def test_exercises_are_true_trials_half_of_them_right_and_their_ends_are_not_lea
 
 def test_no_document_asks_a_held_out_question():
     questions = {parts(document)[0] for document in drawn(400)}
-    assert len(questions) > 300 and not any(map(is_held_out, questions))
+    assert len(questions) > 300 and not any(map(is_held_out_of_miniature, questions))
 
 
 def test_every_document_survives_encoding_and_decoding():
-    tokenizer = build_tokenizer(VOCABULARY)
+    tokenizer = build_miniature_tokenizer(VOCABULARY)
     assert len(tokenizer) == len(set(VOCABULARY)) == 29
     for document in drawn(200):
         for text in (document.prompt, document.response):
@@ -160,7 +164,7 @@ def test_wide_documents_are_true_and_never_try_what_cannot_be(wide):
         before = attempt
         if reference and "A:" in reference:
             values, answer = checked_trials(reference, question)
-            assert answer == f"A: {values[-1]}" == f"A: {Question.parse(question).answer()}"
+            assert answer == f"A: {values[-1]}" == f"A: {EquationPair.parse(question).answer()}"
         elif reference:
             before = f"{reference} ;"
         tried = checked_trials(before, question)[0] + tried
@@ -173,7 +177,7 @@ def test_wide_documents_are_true_and_never_try_what_cannot_be(wide):
 
 def test_a_wide_teacher_goes_to_x_and_the_blind_student_rarely_to_a_rare_one(wide):
     guided = [p for p, _ in wide if p[1] and "A:" in p[1]]
-    right = [checked_trials(p[3], p[0])[0][0] == Question.parse(p[0]).answer() for p in guided]
+    right = [checked_trials(p[3], p[0])[0][0] == EquationPair.parse(p[0]).answer() for p in guided]
     assert sum(right) / len(right) == pytest.approx(0.98, abs=0.025)
     firsts = [int(p[3].split()[0]) for p, _ in wide if p[1] is None]
     # Four standard errors of 8 % of some 750 documents.
@@ -181,7 +185,7 @@ def test_a_wide_teacher_goes_to_x_and_the_blind_student_rarely_to_a_rare_one(wid
 
 
 def test_wide_exercises_check_what_passes_and_every_word_has_a_token():
-    tokenizer, passed = build_tokenizer(WideCorpus.vocabulary), 0
+    tokenizer, passed = build_miniature_tokenizer(WideCorpus.vocabulary), 0
     assert len(tokenizer) == len(set(WideCorpus.vocabulary)) == 270
     for document in drawn(1000, exercises=1.0, kind=WideCorpus):
         question, _, x, response = parts(document)

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from geosd.problems.search.corpora import Policy, draw_solution
-from geosd.problems.search.equations import Question
+from geosd.problems.search.corpora import CorpusPolicy, draw_corpus_solution
+from geosd.problems.search.equations import EquationPair
 
-QUESTION = Question((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equation too
+QUESTION = EquationPair((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equation too
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,9 @@ def test_numbers_and_comparisons_are_counted(program, text, values, verdicts):
 
 def test_nothing_is_wrong_in_what_a_policy_writes(program):
     for seed in range(200):
-        text = draw_solution(QUESTION, Policy((1.0,) * 16, 0.5, 0.5), random.Random(seed))
+        text = draw_corpus_solution(
+            QUESTION, CorpusPolicy((1.0,) * 16, 0.5, 0.5), random.Random(seed)
+        )
         (_, wrong), (_, false) = counted(program, text)
         assert wrong == false == 0
 

@@ -12,12 +12,12 @@ from scipy.stats import chi2_contingency, chisquare
 from geosd.problems.search.equations import (
     SEARCH,
     WIDE,
-    Question,
-    draw_question,
+    EquationPair,
+    draw_equations,
 )
 
 questions = st.builds(
-    lambda kind, seed: draw_question(kind, random.Random(seed)),
+    lambda kind, seed: draw_equations(kind, random.Random(seed)),
     st.sampled_from(SEARCH.benchmarks),
     st.integers(0, 2**32),
 )
@@ -55,13 +55,13 @@ def test_even_factors_and_no_others_leave_several_solutions(question):
 
 @given(questions)
 def test_a_question_is_read_as_it_is_written(question):
-    assert Question.parse(str(question)) == question
+    assert EquationPair.parse(str(question)) == question
 
 
 @pytest.mark.parametrize("benchmark", SEARCH.benchmarks, ids=lambda benchmark: benchmark.name)
 def test_answers_and_ambiguity_are_as_frequent_as_the_benchmark_says(benchmark):
     rng = random.Random(1)
-    drawn = [draw_question(benchmark, rng) for _ in range(4000)]
+    drawn = [draw_equations(benchmark, rng) for _ in range(4000)]
     answers = Counter(question.answer() for question in drawn)
     middle = 1 - benchmark.low - benchmark.high
     exact = [benchmark.low / 6] * 6 + [middle / 6] * 6 + [benchmark.high / 4] * 4
@@ -74,7 +74,7 @@ def test_answers_and_ambiguity_are_as_frequent_as_the_benchmark_says(benchmark):
 
 def counts(kind, draws=4000):
     rng = random.Random(3)
-    answers = Counter(draw_question(kind, rng).answer() for _ in range(draws))
+    answers = Counter(draw_equations(kind, rng).answer() for _ in range(draws))
     return [answers[x] for x in range(16)]
 
 
@@ -100,12 +100,12 @@ def test_between_its_ends_the_prior_is_their_mixture(conflict):
 def test_of_256_values_one_solves_both_equations_and_its_two_parts_have_their_priors(benchmark):
     rng, rests, bands = random.Random(2), Counter(), Counter()
     for _ in range(2000):
-        question = draw_question(benchmark, rng)
+        question = draw_equations(benchmark, rng)
         line, other = str(question).split(" , / ")
         classes, rests_found = solutions(f"{line} , * {other}")
         ((one,), (rest,)) = classes, rests_found
         assert question.answer() == 16 * rest + one
-        assert Question.parse(str(question)) == question
+        assert EquationPair.parse(str(question)) == question
         rests["usual" if not rest else "other" if rest < 3 else "rare"] += 1
         bands["low" if one < 6 else "high" if one >= 12 else "middle"] += 1
     other, rare, low, high = benchmark.ambiguous, benchmark.rare, benchmark.low, benchmark.high

@@ -5,17 +5,17 @@ import time
 
 import pytest
 
-from geosd.problems.records import Sample
-from geosd.problems.search.corpora import Policy, draw_solution
-from geosd.problems.search.equations import Question
-from geosd.problems.search.habits import HABITS, habit_shares, read_trials
-from geosd.scores.sample_tables import habit_rows
+from geosd.problems.records import SampleRecord
+from geosd.problems.search.corpora import CorpusPolicy, draw_corpus_solution
+from geosd.problems.search.equations import EquationPair
+from geosd.problems.search.habits import HABITS, habit_shares, read_habit_trials
+from geosd.scores.sample_tables import sample_habit_rows
 
-QUESTION = Question((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equation too
+QUESTION = EquationPair((6, 3, 5), (7, 1, 14))  # x is 11; 3 solves the first equation too
 
 
 def sample(text, benchmark="id", finish="stop", number=0):
-    return Sample(benchmark, "p", number, text, len(text.split()), None, False, finish)
+    return SampleRecord(benchmark, "p", number, text, len(text.split()), None, False, finish)
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def sample(text, benchmark="id", finish="stop", number=0):
 )
 def test_trials_are_read_with_their_verdicts(text, trials):
     kinds = ("repeat", "fails", "passes", "check", "check_fails")
-    found = [[t["x"], *(kind for kind in kinds if t[kind])] for t in read_trials(text)]
+    found = [[t["x"], *(kind for kind in kinds if t[kind])] for t in read_habit_trials(text)]
     assert ", ".join(map(" ".join, found)) == trials
 
 
 def test_a_long_response_without_an_end_takes_linear_time():
     text = "1 " * 200_000
     started = time.process_time()
-    assert list(read_trials(text)) == []
+    assert list(read_habit_trials(text)) == []
     assert time.process_time() - started < 1
 
 
@@ -77,8 +77,10 @@ def test_a_habit_without_occasion_has_no_share():
 
 
 def test_the_habits_of_a_policy_are_its_probabilities():
-    policy, rng = Policy((1.0,) * 16, check=0.25, repeat=0.4), random.Random(0)
-    shares = habit_shares([sample(draw_solution(QUESTION, policy, rng)) for _ in range(1500)])
+    policy, rng = CorpusPolicy((1.0,) * 16, check=0.25, repeat=0.4), random.Random(0)
+    shares = habit_shares(
+        [sample(draw_corpus_solution(QUESTION, policy, rng)) for _ in range(1500)]
+    )
     assert shares["retries"] == shares["truncated"] == 0  # no policy of the world retries
     # Five standard errors of a share of 1,500 are at most 6.5 points.
     expected = {"first_low": 37.5, "first_high": 25.0, "repeats": 40.0, "checks": 25.0}
@@ -86,7 +88,7 @@ def test_the_habits_of_a_policy_are_its_probabilities():
 
 
 def test_ood_habits_are_means_of_benchmarks_that_all_have_them():
-    rows = habit_rows(
+    rows = sample_habit_rows(
         [
             sample("7 10 13 ; 7 10 13 ;", "mixed", "length"),
             sample("7 10 13 ; 3 2 5 ok A: 3", "mixed", number=1),

@@ -10,8 +10,8 @@ import torch
 from scipy.stats import chisquare
 
 from geosd.geometry import forward_kl, hellinger, jsd, reverse_kl, skew_kl
-from geosd.problems.search.corpora import Policy, SearchCorpus, draw_solution
-from geosd.problems.search.equations import SEARCH, draw_question
+from geosd.problems.search.corpora import CorpusPolicy, SearchCorpus, draw_corpus_solution
+from geosd.problems.search.equations import SEARCH, draw_equations
 
 TEACHER = SearchCorpus()
 DIVERGENCES = {
@@ -70,13 +70,13 @@ def test_an_optimum_is_where_the_gradient_of_the_implemented_divergence_is_0(pro
 def test_the_posterior_at_a_state_is_that_of_drawn_solutions(program):
     """Of solutions that tried 5, then 1, and went on: which x they look for."""
     kind = replace(SEARCH.in_distribution(), ambiguous=0.8)
-    blind = Policy(
+    blind = CorpusPolicy(
         (0.01, 1.0, 0.01, 0.01, 0.01, 9.0) + (0.1,) * 10, check=TEACHER.guided_check, repeat=0
     )
     rng, found = random.Random(0), Counter()
     while found.total() < 2000:
-        question = draw_question(kind, rng)
-        trials = draw_solution(question, blind, rng).split(" ; ")
+        question = draw_equations(kind, rng)
+        trials = draw_corpus_solution(question, blind, rng).split(" ; ")
         firsts = [int(trial.split()[0]) for trial in trials]
         if firsts[:2] == [5, 1] and len(firsts) > 2:
             found[question.answer()] += 1
@@ -91,7 +91,7 @@ def test_the_ratio_of_gradients_is_that_of_drawn_problems(program):
     """Autograd's gradient of the implemented FwdKL, over the first choices of drawn problems."""
     rng, kind = random.Random(0), SEARCH.in_distribution(0.5)
     p = torch.tensor(np.log(program.start().next_SX[0]), requires_grad=True)
-    answers = torch.tensor([draw_question(kind, rng).answer() for _ in range(4000)])
+    answers = torch.tensor([draw_equations(kind, rng).answer() for _ in range(4000)])
     q = torch.full((len(answers), 16), TEACHER.stray / 15).double()
     q[torch.arange(len(answers)), answers] = 1 - TEACHER.stray
     forward_kl(p.log_softmax(-1).expand_as(q), q.log()).mean().backward()

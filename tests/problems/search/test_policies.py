@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from geosd.problems.search.corpora import Policy, draw_solution
-from geosd.problems.search.equations import SEARCH, Benchmark, Question, draw_question
+from geosd.problems.search.corpora import CorpusPolicy, draw_corpus_solution
+from geosd.problems.search.equations import SEARCH, EquationBenchmark, EquationPair, draw_equations
 
-QUESTION = Question((4, 1, 13), (3, 0, 9))  # x is 3; 3, 7, 11 and 15 solve the first equation
-ODD_ONLY = Benchmark("odd", ambiguous=0.0, low=0.375, high=0.25)
-AMBIGUOUS = Benchmark("all", ambiguous=1.0, low=0.375, high=0.25)
-UNIFORM = Policy((1.0,) * 16, check=0.0, repeat=0.0)
-UNEQUAL = Policy(tuple(float(x + 1) for x in range(16)), check=0.3, repeat=0.2)
+QUESTION = EquationPair((4, 1, 13), (3, 0, 9))  # x is 3; 3, 7, 11 and 15 solve the first equation
+ODD_ONLY = EquationBenchmark("odd", ambiguous=0.0, low=0.375, high=0.25)
+AMBIGUOUS = EquationBenchmark("all", ambiguous=1.0, low=0.375, high=0.25)
+UNIFORM = CorpusPolicy((1.0,) * 16, check=0.0, repeat=0.0)
+UNEQUAL = CorpusPolicy(tuple(float(x + 1) for x in range(16)), check=0.3, repeat=0.2)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_uniform_search_without_replacement_reaches_n_sixteenths(program, trials
 def test_a_search_that_checks_is_never_wrong_and_one_that_does_not_takes_the_first_that_passes(
     program,
 ):
-    checks = Policy((1.0,) * 16, check=1.0, repeat=0.0)
+    checks = CorpusPolicy((1.0,) * 16, check=1.0, repeat=0.0)
     reached = one(program, checks, SEARCH.benchmarks[1], 200)
     assert (reached.accuracy, reached.false_consensus) == (pytest.approx(1), 0)
     # Two (four) values solve an equation whose factor is even (a multiple of four), each first
@@ -50,8 +50,8 @@ def test_a_search_that_checks_is_never_wrong_and_one_that_does_not_takes_the_fir
 
 
 def test_consensus_is_false_where_three_quarters_agree_on_a_wrong_answer(program):
-    always_fifteen_first = Policy((1e-12,) * 15 + (1.0,), check=0.0, repeat=0.0)
-    low = Benchmark("low", ambiguous=1.0, low=1.0, high=0.0)
+    always_fifteen_first = CorpusPolicy((1e-12,) * 15 + (1.0,), check=0.0, repeat=0.0)
+    low = EquationBenchmark("low", ambiguous=1.0, low=1.0, high=0.0)
     # 15 solves the first equation where x is 3 and the factor 4 or 12. Elsewhere it fails, and two
     # or four solutions are as likely: of eight samples six agree on a wrong one.
     two, four = binom.sf(5, 8, 1 / 2), 3 * binom.sf(5, 8, 1 / 4)
@@ -65,7 +65,7 @@ def test_chances_are_those_of_drawn_solutions(program):
     cap, draws, rng = 30, 4000, random.Random(0)
     tabled = program.TabledPolicy.of(UNEQUAL)
     chances = program.answer_chances(tabled, tabled.reach(), 3, (7, 11, 15), cap)
-    solutions = [draw_solution(QUESTION, UNEQUAL, rng).split() for _ in range(draws)]
+    solutions = [draw_corpus_solution(QUESTION, UNEQUAL, rng).split() for _ in range(draws)]
     counts = Counter(int(s[-1]) if len(s) + 1 <= cap else None for s in solutions)
     observed = [counts[value] for value in (3, 7, 11, 15, None)]
     expected = draws * np.array([*chances, 1 - chances.sum()])
@@ -75,7 +75,7 @@ def test_chances_are_those_of_drawn_solutions(program):
 def test_kinds_of_questions_are_those_that_are_drawn(program):
     rng, found = random.Random(1), Counter()
     for _ in range(4000):
-        question = draw_question(SEARCH.benchmarks[3], rng)
+        question = draw_equations(SEARCH.benchmarks[3], rng)
         x = question.answer()
         found[x, tuple((v - x) % 16 for v in range(16) if question.holds(v, 0) and v != x)] += 1
     found = Counter({(x, tuple(sorted(steps))): n for (x, steps), n in found.items()})
@@ -107,7 +107,7 @@ def test_temperature_and_nucleus_cut_each_choice(program, temperature, top_p):
 def test_of_equal_values_at_the_nucleus_each_is_kept_as_often(program):
     kept = program.nucleus(np.array([[0.4, 0.2, 0.2, 0.2]]), 0.5)
     assert kept[0] == pytest.approx([2 / 3, 1 / 9, 1 / 9, 1 / 9])
-    policy = program.TabledPolicy.of(Policy((1.0,) * 16, check=0.97, repeat=0.02)).sampled()
+    policy = program.TabledPolicy.of(CorpusPolicy((1.0,) * 16, check=0.97, repeat=0.02)).sampled()
     assert (policy.check, policy.repeat) == (1.0, 0.0)
 
 

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from geosd.problems.search.corpora import WIDE_BLIND, draw_solution
-from geosd.problems.search.equations import WIDE, Question
+from geosd.problems.search.corpora import WIDE_BLIND, draw_corpus_solution
+from geosd.problems.search.equations import WIDE, EquationPair
 
-QUESTION = Question((5, 3, 5), (7, 1, 8), 256)  # x is 26: 10 of its class, and 1, which is other
+QUESTION = EquationPair(
+    (5, 3, 5), (7, 1, 8), 256
+)  # x is 26: 10 of its class, and 1, which is other
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def losses(analysis):
 def test_chances_are_those_of_drawn_solutions(policies):
     cap, draws, rng = 60, 3000, random.Random(0)
     right, wrong_K, others_K = policies.answer_chances(policies.grouped(WIDE_BLIND), 1, 1, cap)
-    solutions = [draw_solution(QUESTION, WIDE_BLIND, rng).split() for _ in range(draws)]
+    solutions = [draw_corpus_solution(QUESTION, WIDE_BLIND, rng).split() for _ in range(draws)]
     assert QUESTION.answer() == 26
 
     def group(words):

@@ -3,7 +3,7 @@
 from functools import partial
 
 from geosd.claims.claim import Claim
-from geosd.claims.metrics import gradient_norm_of_states, mismatch
+from geosd.claims.metrics import gradient_norm_metric, mismatch_metric
 
 claim = partial(Claim, "", study_kind="main", place="Section 3.2; Figure mechanism A")
 
@@ -19,15 +19,15 @@ CLAIMS = {
         place="Appendix, Teacher top-token support; Figure overlap_density",
         quote="27% of teacher–student pairs fall in this mismatch region",
         by_construction={"mini-": CHOSEN},
-        holds=[mismatch() > 5],
+        holds=[mismatch_metric() > 5],
     ),
     "fwdkl-gradient-grows": claim(
         "FwdKL's gradient is larger at states of overlap below .25 than at .25 to .5",
         quote="its gradient norm grows as overlap falls",
         by_construction={"": ALGEBRA},
         holds=[
-            gradient_norm_of_states("fwdkl", overlap="lowest")
-            > gradient_norm_of_states("fwdkl", overlap="low")
+            gradient_norm_metric("fwdkl", overlap="lowest")
+            > gradient_norm_metric("fwdkl", overlap="low")
         ],
     ),
     "hellinger-gradient-shrinks": claim(
@@ -35,8 +35,8 @@ CLAIMS = {
         quote="the per-state gradient shrinks as overlap falls",
         by_construction={"": ALGEBRA},
         holds=[
-            gradient_norm_of_states("hellinger", overlap="lowest")
-            < gradient_norm_of_states("hellinger", overlap="low")
+            gradient_norm_metric("hellinger", overlap="lowest")
+            < gradient_norm_metric("hellinger", overlap="low")
         ],
     ),
     "revkl-attenuates": claim(
@@ -44,8 +44,8 @@ CLAIMS = {
         quote="which attenuates that pressure",
         by_construction={"": ALGEBRA},
         holds=[
-            gradient_norm_of_states("revkl", overlap="below half")
-            < gradient_norm_of_states("fwdkl", overlap="below half")
+            gradient_norm_metric("revkl", overlap="below half")
+            < gradient_norm_metric("fwdkl", overlap="below half")
         ],
     ),
 }

@@ -4,19 +4,19 @@ from functools import partial
 from itertools import pairwise
 
 from geosd.claims.claim import Claim, Comparison
-from geosd.claims.evidence import StudyRuns
-from geosd.claims.metrics import ID, OOD, accuracy, gain
+from geosd.claims.evidence import EvidenceRuns
+from geosd.claims.metrics import ID, OOD, accuracy_metric, gain_metric
 
 
-def _peaks_in_the_middle(study: StudyRuns) -> list[Comparison]:
+def _peaks_in_the_middle(study: EvidenceRuns) -> list[Comparison]:
     sizes = study.sizes("geosd")
     middle = sizes[(len(sizes) - 1) // 2]
-    return [gain(middle) > gain(other) for other in sizes if other != middle]
+    return [gain_metric(middle) > gain_metric(other) for other in sizes if other != middle]
 
 
-def _largest_above_those_below_the_middle(study: StudyRuns) -> list[Comparison]:
+def _largest_above_those_below_the_middle(study: EvidenceRuns) -> list[Comparison]:
     *smaller, largest = study.sizes("geosd")
-    return [gain(largest) > gain(size) for size in smaller[: len(smaller) // 2]]
+    return [gain_metric(largest) > gain_metric(size) for size in smaller[: len(smaller) // 2]]
 
 
 claim = partial(Claim, "", study_kind="ladder", place="Section 4.2; Figure scale")
@@ -26,7 +26,7 @@ CLAIMS = {
         "Each larger base model has higher ID and OOD accuracy than the one before it",
         quote="Larger base models are stronger on both ID and OOD",
         holds=lambda study: [
-            accuracy(larger, b) > accuracy(smaller, b)
+            accuracy_metric(larger, b) > accuracy_metric(smaller, b)
             for b in (ID, OOD)
             for smaller, larger in pairwise(study.sizes("pi_0"))
         ],
@@ -35,14 +35,15 @@ CLAIMS = {
         "The largest base model's ID accuracy is above its OOD average",
         quote="scale alone does not close the ID–OOD gap",
         holds=lambda study: [
-            accuracy(largest, ID) > accuracy(largest, OOD) for largest in study.sizes("pi_0")[-1:]
+            accuracy_metric(largest, ID) > accuracy_metric(largest, OOD)
+            for largest in study.sizes("pi_0")[-1:]
         ],
     ),
     "ladder-gain-at-every-size": claim(
         "GeoSD raises average OOD accuracy above the base model at every size",
         quote="GeoSD improves OOD accuracy over the base model at every size",
         holds=lambda study: [
-            accuracy(geosd) > accuracy(base)
+            accuracy_metric(geosd) > accuracy_metric(base)
             for geosd, base in zip(study.sizes("geosd"), study.sizes("pi_0"), strict=True)
         ],
     ),

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from geosd.claims.claim import Claim, near
-from geosd.claims.metrics import accuracy, teacher_support
+from geosd.claims.claim import Claim, claim_near
+from geosd.claims.metrics import accuracy_metric, teacher_support_metric
 
 SELECTION = "scores on validation problems, which table_selection shows and no ledger reads"
 claim = partial(Claim, "", study_kind="readings", place="Section 2.1")
@@ -15,7 +15,9 @@ CLAIMS = {
         quote="though a fixed reference, a delayed copy, or a moving average of recent students"
         " would serve as well",
         holds=[
-            near(accuracy(f"geosd-teacher_{teacher}"), accuracy("geosd"), within=2.5)
+            claim_near(
+                accuracy_metric(f"geosd-teacher_{teacher}"), accuracy_metric("geosd"), within=2.5
+            )
             for teacher in ("fixed", "delayed", "average")
         ],
     ),
@@ -31,7 +33,7 @@ CLAIMS = {
         place="Appendix, Training",
         study_kind="main",
         quote="preserves >99.9% of the teacher's mass at the loss-driving states",
-        holds=[teacher_support(v) > 99.9 for v in ("fwdkl", "geosd")],
+        holds=[teacher_support_metric(v) > 99.9 for v in ("fwdkl", "geosd")],
     ),
     "pool-has-seven-a-problem": claim(
         "The solution pool has about 7,000 solutions of 1,000 problems",

@@ -28,7 +28,7 @@ _WHITE_SPACE = dict.fromkeys([*range(33), 127])  # ASCII's white space and contr
 _TOKEN = re.compile(r"[^\W\d_]+|\d+")
 
 
-def normalize_text(text: str) -> str:
+def normalize_for_duplicates(text: str) -> str:
     """The normalized text of a problem: no white space, no case, no variants of signs.
 
     Compatibility forms (ligatures, full-width signs) become plain ones, curly quotes straight,
@@ -37,7 +37,8 @@ def normalize_text(text: str) -> str:
     changes nothing more. Two problems with the same normalized text are the same problem.
 
     Example:
-        >>> normalize_text("Find $ F( 1 ) $\u200b.") == normalize_text("find $f(1)$.")
+        >>> normalize = normalize_for_duplicates
+        >>> normalize("Find $ F( 1 ) $\u200b.") == normalize("find $f(1)$.")
         True
     """
     if text.isascii():
@@ -56,17 +57,17 @@ def _normalize_once(text: str) -> str:
     return "".join("".join(kept).split())
 
 
-def word_tokens(text: str) -> list[str]:
+def duplicate_word_tokens(text: str) -> list[str]:
     r"""The words, LaTeX's commands too, and numbers of a normalized text; signs are left out.
 
     Example:
-        >>> word_tokens("Find $\\frac{x_1}{12}$.")
+        >>> duplicate_word_tokens("Find $\\frac{x_1}{12}$.")
         ['find', 'frac', 'x', '1', '12']
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
-def token_ratio(one: Counter[str], other: Counter[str]) -> float:
+def duplicate_token_ratio(one: Counter[str], other: Counter[str]) -> float:
     """How near two texts are: Dice's coefficient of their tokens, 2 |A and B| / (|A| + |B|).
 
     It bounds the ratio of a longest-match comparison from above, so a sentence that was moved
@@ -76,7 +77,7 @@ def token_ratio(one: Counter[str], other: Counter[str]) -> float:
     return 2 * (one & other).total() / total if total else 0.0
 
 
-def token_runs(words: list[str]) -> Iterator[tuple[str, ...]]:
+def _token_runs(words: list[str]) -> Iterator[tuple[str, ...]]:
     """Runs of `RUN` tokens, which near duplicates share; a shorter text is one run."""
     if words:
         for start in range(max(1, len(words) - RUN + 1)):
@@ -92,25 +93,25 @@ class NearDuplicateIndex:
 
     def add(self, name: str, text: str) -> None:
         """Add a text to the index of near duplicates, under a name of its own."""
-        words = word_tokens(text)
+        words = duplicate_word_tokens(text)
         self._bags[name] = Counter(words)
-        for run in token_runs(words):
+        for run in _token_runs(words):
             self._named[run].add(name)
 
     def find(self, text: str) -> dict[str, float]:
-        """Names of the near duplicates of a text -> `token_ratio`; nearest first, then by name."""
-        words = word_tokens(text)
+        """Names of the near duplicates of a text -> `duplicate_token_ratio`, the nearest first."""
+        words = duplicate_word_tokens(text)
         candidates: set[str] = set()
-        for run in token_runs(words):
+        for run in _token_runs(words):
             candidates |= self._named.get(run, set())
         bag = Counter(words)
-        ratios = {name: token_ratio(bag, self._bags[name]) for name in sorted(candidates)}
+        ratios = {name: duplicate_token_ratio(bag, self._bags[name]) for name in sorted(candidates)}
         near = {name: ratio for name, ratio in ratios.items() if ratio >= RATIO}
         return dict(sorted(near.items(), key=lambda pair: -pair[1]))
 
 
 @dataclass(frozen=True)
-class Overlap:
+class DuplicateOverlap:
     """A training problem that is, exactly or nearly, a duplicate of a benchmark's problem.
 
     `near` is as `NearDuplicateIndex` finds it; `ratio` is the share of tokens in common. DAPO
@@ -125,9 +126,9 @@ class Overlap:
     same_answer: bool
 
 
-def find_overlaps(
+def find_duplicate_overlaps(
     training: Iterable[RawProblem], benchmarks: Mapping[str, Sequence[RawProblem]]
-) -> list[Overlap]:
+) -> list[DuplicateOverlap]:
     """Every exact or near duplicate of a benchmark's problem, sorted by it and the training's."""
     rows: dict[str, tuple[str, RawProblem]] = {}
     texts: dict[str, set[str]] = {}
@@ -136,15 +137,15 @@ def find_overlaps(
         for row in problems:
             name = f"{benchmark}/{row.id}"
             rows[name] = (benchmark, row)
-            texts.setdefault(normalize_text(row.text), set()).add(name)
+            texts.setdefault(normalize_for_duplicates(row.text), set()).add(name)
             index.add(name, row.text)
     overlaps = []
     for row in training:
-        exact = texts.get(normalize_text(row.text), set())
+        exact = texts.get(normalize_for_duplicates(row.text), set())
         ratios = index.find(row.text)
         for name in exact | ratios.keys():
             benchmark, other = rows[name]
             same = row.answer == other.answer
             kind, ratio = ("exact", 1.0) if name in exact else ("near", round(ratios[name], 4))
-            overlaps.append(Overlap(benchmark, other.id, row.id, kind, ratio, same))
+            overlaps.append(DuplicateOverlap(benchmark, other.id, row.id, kind, ratio, same))
     return sorted(overlaps, key=lambda pair: (pair.benchmark, pair.benchmark_id, pair.training_id))

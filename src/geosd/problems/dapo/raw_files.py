@@ -24,7 +24,7 @@ PREFIX = (
 SUFFIX = '\n\nRemember to put your answer on its own line after "Answer:".'
 
 
-class DamagedRowError(ValueError):
+class DamagedRawRowError(ValueError):
     """A row of DAPO-Math's or a benchmark's raw file that does not hold what it should."""
 
 
@@ -51,7 +51,7 @@ def read_raw_files(folder: Path) -> RawFiles:
 
     Raises:
         FileNotFoundError: Files are missing; names them all.
-        DamagedRowError: A row is not what it should be; names file and row.
+        DamagedRawRowError: A row is not what it should be; names file and row.
     """
     files = [TRAINING, *BENCHMARKS.values()]
     if missing := [str(file) for file in files if not (folder / file).is_file()]:
@@ -60,21 +60,21 @@ def read_raw_files(folder: Path) -> RawFiles:
             " files; data.raw of params.yaml names their folder."
         )
     return RawFiles(
-        training=read_dapo(folder / TRAINING),
-        benchmarks={name: read_benchmark(folder / file) for name, file in BENCHMARKS.items()},
+        training=read_raw_dapo(folder / TRAINING),
+        benchmarks={name: read_raw_benchmark(folder / file) for name, file in BENCHMARKS.items()},
         sha256={str(file): sha256(folder / file) for file in files},
     )
 
 
-def read_dapo(path: Path) -> list[RawProblem]:
-    """DAPO-Math-17k's problems; DamagedRowError for other columns or another wording."""
+def read_raw_dapo(path: Path) -> list[RawProblem]:
+    """DAPO-Math-17k's problems; DamagedRawRowError for other columns or another wording."""
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except pyarrow.ArrowException as error:
         message = f"{path}: no parquet file that can be read: {error}.\n{_HINT}"
-        raise DamagedRowError(message) from error
+        raise DamagedRawRowError(message) from error
     if missing := [name for name in _COLUMNS if name not in file.schema_arrow.names]:
-        raise DamagedRowError(f"{path}: no column {', '.join(missing)}.\n{_HINT}")
+        raise DamagedRawRowError(f"{path}: no column {', '.join(missing)}.\n{_HINT}")
     rows: list[RawProblem] = []
     # The set has been published with a hundred copies of each row: copies share one object.
     seen: dict[RawProblem, RawProblem] = {}
@@ -85,8 +85,8 @@ def read_dapo(path: Path) -> list[RawProblem]:
     return rows
 
 
-def read_benchmark(path: Path) -> list[RawProblem]:
-    """A benchmark's problems, of JSON lines; DamagedRowError names file and line."""
+def read_raw_benchmark(path: Path) -> list[RawProblem]:
+    """A benchmark's problems, of JSON lines; DamagedRawRowError names file and line."""
     rows = []
     # Of bytes, because a text's lines also end at U+2028, which JSON leaves inside strings.
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
@@ -96,7 +96,7 @@ def read_benchmark(path: Path) -> list[RawProblem]:
             if not all(isinstance(field, str) for field in (row.id, row.answer)):
                 raise TypeError("id and answer are strings")
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DamagedRowError(
+            raise DamagedRawRowError(
                 f"{path}:{number}: not a problem: {error!r}. Expected one JSON object with the"
                 " strings id, problem, answer.\nHint: docs/problems.md describes the raw files."
             ) from error
@@ -121,5 +121,5 @@ def _dapo_row(value: dict[str, Any], place: str) -> RawProblem:
         if not (isinstance(name, str) and isinstance(answer, str)):
             raise TypeError("index and ground_truth are strings")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DamagedRowError(f"{place}: not a DAPO problem: {error!r}.\n{_HINT}") from error
+        raise DamagedRawRowError(f"{place}: not a DAPO problem: {error!r}.\n{_HINT}") from error
     return RawProblem(name, text.removeprefix(PREFIX).removesuffix(SUFFIX).strip(), answer)

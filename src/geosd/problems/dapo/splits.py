@@ -7,8 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from geosd.problems.dapo.near_duplicates import NearDuplicateIndex, find_overlaps, normalize_text
-from geosd.problems.dapo.raw_files import DamagedRowError, RawFiles, RawProblem
+from geosd.problems.dapo.near_duplicates import (
+    NearDuplicateIndex,
+    find_duplicate_overlaps,
+    normalize_for_duplicates,
+)
+from geosd.problems.dapo.raw_files import DamagedRawRowError, RawFiles, RawProblem
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.records import Problem
 from geosd.seeds import seed_of
@@ -46,7 +50,7 @@ def clean_and_split(raw: RawFiles, settings: Mapping[str, Any]) -> ProblemSplits
     """
     cleaned = clean_problems(raw.training)
     exclude = settings["overlaps"] == "exclude"
-    eligible, overlaps = without_overlaps(cleaned.rows.values(), raw.benchmarks, exclude)
+    eligible, overlaps = split_without_overlaps(cleaned.rows.values(), raw.benchmarks, exclude)
     drawn = draw_splits(eligible, raw.benchmarks, settings, skip_near=exclude)
     card = {
         "files": dict(raw.sha256),
@@ -60,7 +64,7 @@ def clean_and_split(raw: RawFiles, settings: Mapping[str, Any]) -> ProblemSplits
     return dataclasses.replace(drawn, card=card)
 
 
-def without_overlaps(
+def split_without_overlaps(
     rows: Iterable[RawProblem], benchmarks: Mapping[str, Sequence[RawProblem]], exclude: bool
 ) -> tuple[list[RawProblem], dict[str, Any]]:
     """The problems that are in no benchmark, nor nearly; and what a card says of the others.
@@ -69,7 +73,7 @@ def without_overlaps(
     `exclude` all problems stay.
     """
     rows = list(rows)
-    overlapping = find_overlaps(rows, benchmarks)
+    overlapping = find_duplicate_overlaps(rows, benchmarks)
     left_out = {pair.training_id for pair in overlapping} if exclude else set()
     copied = {(pair.benchmark, pair.benchmark_id) for pair in overlapping}
     by_benchmark = Counter(benchmark for benchmark, _ in copied)
@@ -119,7 +123,9 @@ def draw_splits(
 
 
 def _ranked(rows: Sequence[RawProblem], seed: int) -> list[RawProblem]:
-    return sorted(rows, key=lambda row: seed_of(seed, "problems", normalize_text(row.text)))
+    return sorted(
+        rows, key=lambda row: seed_of(seed, "problems", normalize_for_duplicates(row.text))
+    )
 
 
 def _draw(
@@ -171,7 +177,7 @@ def _problems(benchmark: str, rows: Sequence[RawProblem]) -> tuple[Problem, ...]
 
 
 @dataclass(frozen=True)
-class CleanedProblems:
+class _CleanedProblems:
     """The rows of DAPO-Math that cleaning keeps, and how many it drops for which reason.
 
     `rows` are by normalised text, sorted by it; of one text and answer the smallest id is kept, the
@@ -184,22 +190,22 @@ class CleanedProblems:
     conflicts: Sequence[tuple[str, ...]]
 
 
-def clean_problems(rows: Iterable[RawProblem]) -> CleanedProblems:
+def clean_problems(rows: Iterable[RawProblem]) -> _CleanedProblems:
     """Clean rows: drop copies, other languages, unsound answers and repeated texts, in this order.
 
     Rows with the same text and different answers are all dropped: nothing says which answer is
-    right. Their order does not matter. DamagedRowError if two different rows have one id.
+    right. Their order does not matter. DamagedRawRowError if two different rows have one id.
     """
     rows = list(rows)
     distinct = _without_copies(rows)
-    english = [row for row in distinct if is_english(row.text)]
+    english = [row for row in distinct if _is_english(row.text)]
     integers = [row for row in english if _INTEGER.fullmatch(row.answer.strip())]
     sound = [row for row in integers if abs(int(row.answer)) <= LARGEST]
     groups = _by_text(sound)
     conflicts = {text: g for text, g in groups.items() if len({row.answer for row in g}) > 1}
     kept = {text: group[0] for text, group in groups.items() if text not in conflicts}
     in_conflict = sum(map(len, conflicts.values()))
-    return CleanedProblems(
+    return _CleanedProblems(
         rows=kept,
         excluded={
             "copy of a row": len(rows) - len(distinct),
@@ -218,7 +224,7 @@ def _without_copies(rows: Sequence[RawProblem]) -> list[RawProblem]:
     by_id: dict[str, RawProblem] = {}
     for row in rows:
         if (known := by_id.setdefault(row.id, row)) != row:
-            raise DamagedRowError(
+            raise DamagedRawRowError(
                 f"the id {row.id!r} names two different rows: answer {known.answer!r} to"
                 f" {known.text[:60]!r}, and {row.answer!r} to {row.text[:60]!r}; allowed are equal"
                 " copies of a row.\nHint: ids tell rows apart; give each row its own."
@@ -231,11 +237,11 @@ def _by_text(rows: Iterable[RawProblem]) -> dict[str, list[RawProblem]]:
     groups: defaultdict[str, list[RawProblem]] = defaultdict(list)
     for row in rows:
         answer = str(int(row.answer))
-        groups[normalize_text(row.text)].append(RawProblem(row.id, row.text, answer))
+        groups[normalize_for_duplicates(row.text)].append(RawProblem(row.id, row.text, answer))
     return {text: sorted(groups[text], key=lambda row: row.id) for text in sorted(groups)}
 
 
-def is_english(text: str) -> bool:
+def _is_english(text: str) -> bool:
     """Whether a DAPO problem's text holds no letter of a script that English does not use.
 
     One Chinese character is enough to fail: problems that are all formula but for one connective
@@ -243,9 +249,9 @@ def is_english(text: str) -> bool:
     for a curly quote. All languages in Latin script count as English.
 
     Example:
-        >>> is_english("\u8bbe $f(x) = x$, find $f(1)$.")
+        >>> _is_english("\u8bbe $f(x) = x$, find $f(1)$.")
         False
-        >>> is_english("Find Ana\u2019s \ufb01rst sum\uff0c $x$.")
+        >>> _is_english("Find Ana\u2019s \ufb01rst sum\uff0c $x$.")
         True
     """
     return _FOREIGN.search(text) is None

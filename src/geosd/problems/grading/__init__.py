@@ -15,7 +15,7 @@ NOT_COMPARED: tuple[Reason, ...] = ("truncated", "no answer", *UNDECIDED)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GradingVerdict:
     """A grader's result for a response: its final answer, if any, whether it is right, and why.
 
     `unreadable` is an answer that the grader could not read; `timeout`: the comparison used up its
@@ -30,7 +30,7 @@ class Verdict:
 class Grader(Protocol):
     """Interface of graders; the program that makes a grader closes it."""
 
-    def __call__(self, response: str, gold: str) -> Verdict:
+    def __call__(self, response: str, gold: str) -> GradingVerdict:
         """Judge a response's text, without special tokens, by the right answer."""
         ...
 
@@ -42,22 +42,22 @@ class Grader(Protocol):
 def judge_response(
     response: str,
     gold: str,
-    grade: Callable[[str, str], Verdict],
+    grade: Callable[[str, str], GradingVerdict],
     *,
     truncated: bool,
     opened_thought: bool = False,
-) -> Verdict:
+) -> GradingVerdict:
     """A grader's verdict on a response; where the cap ended it, it has no answer, whatever it says.
 
     After a prompt that ended in `<think>` (`opened_thought`) it begins inside a thought. Source:
     the paper, Evaluation: "strict avg@16 scoring under a 8192-token response cap".
     """
     if truncated:
-        return Verdict(None, False, "truncated")
+        return GradingVerdict(None, False, "truncated")
     return grade("<think>" * opened_thought + response, gold)
 
 
-def reason_counts(reasons: Iterable[Reason], noun: str = "responses") -> str:
+def grading_reason_counts(reasons: Iterable[Reason], noun: str = "responses") -> str:
     """How many responses there are of each reason, in words for a log or a terminal."""
     counts = Counter(reasons)
     each = ", ".join(f"{number} {reason}" for reason, number in counts.most_common())

@@ -18,24 +18,24 @@ from geosd.problems.grading.answer_lists import (
     CLOSING,
     OPENING,
     OR,
-    between,
-    compare_several,
-    read_several,
+    compare_answer_lists,
+    inside_answer_list,
+    read_answer_list,
     split_elements,
 )
 from geosd.problems.grading.answer_normalization import (
     MULTIPLY,
     NormalizedAnswer,
-    as_words,
+    answer_as_words,
     normalize_answer,
-    tokenize,
+    tokenize_answer,
 )
 from geosd.problems.grading.exact_numbers import (
     INTEGER,
     SCIENTIFIC,
+    exact_number_exponents,
     is_integer,
     read_number,
-    without_exponents,
 )
 from geosd.problems.records import Reason
 
@@ -82,10 +82,10 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
     if integer and is_integer(answer):
         return "correct" if int(gold) == int(answer) else "wrong answer"
     right, read = _normalize(gold), _normalize(answer)
-    word = None if integer else as_words(right.body)
+    word = None if integer else answer_as_words(right.body)
     if word and len(word) == 1 and read.option:
         return "correct" if word == read.option else "wrong answer"
-    if right.option and right.option == as_words(read.body):
+    if right.option and right.option == answer_as_words(read.body):
         return "correct"
     agree = units_agree(right, read)
     if agree is None:
@@ -102,7 +102,7 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
             return several
     try:
         number = read_number(right.body)
-        body = read.body if "=" in right.body else stated_value(read.body)
+        body = read.body if "=" in right.body else _stated_value(read.body)
         stated = None if body is None else read_number(body)
     except OverflowError:
         return "unreadable"
@@ -115,29 +115,29 @@ def compare_exactly(gold: str, answer: str) -> Reason | None:
             number, stated = round(number, 6) or number, round(stated, 6) or stated
         return "correct" if number == stated else "wrong answer"
     if word is not None and not _is_product(word, gold):
-        other = as_words(read.body) or ""
+        other = answer_as_words(read.body) or ""
         # Single letters, which may be variables, compare with case.
         same = word == other or (len(word) > 1 < len(other) and word.lower() == other.lower())
         return "correct" if same else "wrong answer"
     return None
 
 
-def compare(gold: str, answer: str) -> Reason:
+def compare_answers(gold: str, answer: str) -> Reason:
     """Compare an answer with the gold answer, formulas too; ImportError without math-verify."""
     reason = compare_exactly(gold, answer)
     if reason is not None:
         return reason
     right, read = _normalize(gold).body, _normalize(answer).body
-    several = _compare_elements(right, read, compare)
+    several = _compare_elements(right, read, compare_answers)
     if several is not None:
         return several
     if _SET.search(right):
         right, read = _as_union(right), _as_union(read)
     if "=" not in right:
-        read = stated_value(read) or "="
+        read = _stated_value(read) or "="
     right, read = (OR.sub(", ", side) for side in (right, read))
-    right, read = without_exponents(right), without_exponents(read)
-    return compare_formulas(right, read) if _is_readable(read, right) else "unreadable"
+    right, read = exact_number_exponents(right), exact_number_exponents(read)
+    return _compare_formulas(right, read) if _is_readable(read, right) else "unreadable"
 
 
 def _compare_elements(
@@ -148,13 +148,13 @@ def _compare_elements(
         return None
     if not all(0 <= _levels(body)[0] <= MOST_NESTED for body in (gold, answer)):
         return None
-    right, read = read_several(gold), read_several(answer)
+    right, read = read_answer_list(gold), read_answer_list(answer)
     if right is None or read is None:
         return None
-    return compare_several(right, read, compare_each)
+    return compare_answer_lists(right, read, compare_each)
 
 
-def stated_value(body: str) -> str | None:
+def _stated_value(body: str) -> str | None:
     """The value that equations give a name or a calculation: 4 of the normalized `x=3+1=4`.
 
     Element by element of a list. None where a side before the last is neither the name of a
@@ -185,7 +185,7 @@ def _is_asked(side: str, value: str) -> bool:
     """Whether a side is a formula of no unknown, or of several."""
     if not side or not _is_formula(side, side) or re.search(r"[<>]|\\(?:[lg]e|ne|in|text)\b", side):
         return False
-    tokens = [token for token in tokenize(side) if token not in _NAMES]
+    tokens = [token for token in tokenize_answer(side) if token not in _NAMES]
     unknown = {letter for token in tokens if token.isalpha() for letter in token}
     unknown |= {token for token in tokens if token[1:] in _GREEK.split()}
     # Not of an angle, nor of the value.
@@ -209,7 +209,7 @@ def _without_blanks(body: str) -> str:
 
 def _levels(body: str) -> tuple[int, int]:
     """How deep brackets nest (a power or a function's counts twice), and powers; -1: no partner."""
-    tokens = [*tokenize(body), ""]
+    tokens = [*tokenize_answer(body), ""]
     heights, weights, powers = [0], [0], 0
     for before, token, after in zip(["", *tokens], tokens, tokens[1:], strict=False):
         if token in OPENING:
@@ -235,9 +235,9 @@ def _is_readable(answer: str, gold: str) -> bool:
 
 def _is_formula(answer: str, gold: str) -> bool:
     """Whether every token of a normalized answer is a formula's, or occurs in the gold answer."""
-    known = set(tokenize(gold))
+    known = set(tokenize_answer(gold))
     letters = {letter for token in known if token.isalpha() for letter in token}
-    tokens = tokenize(answer)
+    tokens = tokenize_answer(answer)
     for place, token in enumerate(tokens):
         is_column_format = tokens[max(place - 2, 0) : place] == [r"\begin{array}", "{"]
         if is_column_format or token in known or _ENVIRONMENT.fullmatch(token):
@@ -313,7 +313,7 @@ def forbid_eval() -> None:
     sympy_parser.parse_expr = read_literal
 
 
-def compare_formulas(gold: str, answer: str) -> Reason:
+def _compare_formulas(gold: str, answer: str) -> Reason:
     r"""Compare two normalized answers by math-verify, in this process.
 
     `unreadable` where math-verify cannot read or compare one of them. A tuple or interval never
@@ -330,7 +330,7 @@ def compare_formulas(gold: str, answer: str) -> Reason:
 
     for one, other in ((gold, answer), (answer, gold)):
         is_tuple = re.fullmatch(r"[(\[].*[)\]]", one, re.DOTALL)
-        if is_tuple and between(other, r"\{", r"\}") is not None:
+        if is_tuple and inside_answer_list(other, r"\{", r"\}") is not None:
             return "wrong answer"
     reader = LatexExtractionConfig(
         normalization_config=NormalizationConfig(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from geosd.problems.grading.answer_normalization import tokenize
+from geosd.problems.grading.answer_normalization import tokenize_answer
 from geosd.problems.records import Reason
 
 Kind = Literal["list", "tuple", "point", "roots"]
@@ -35,22 +35,22 @@ _PLUS_MINUS = re.compile(r"\\(pm|mp)(?![a-z])")
 
 
 @dataclass(frozen=True)
-class Several:
+class AnswerList:
     """The elements of an answer, in the order of their names where they have names."""
 
     kind: Kind
     elements: tuple[str, ...]
 
 
-def read_several(body: str) -> Several | None:
+def read_answer_list(body: str) -> AnswerList | None:
     r"""The elements of a normalized answer; None where the answer is one value.
 
     Example:
-        >>> read_several(r"\{(1, 2), (3, 4)\}")
+        >>> read_answer_list(r"\{(1, 2), (3, 4)\}")
         Several(kind='list', elements=('(1, 2)', '(3, 4)'))
-        >>> read_several("y=3, x=4")
+        >>> read_answer_list("y=3, x=4")
         Several(kind='point', elements=('4', '3'))
-        >>> read_several(r"3\pm x").elements
+        >>> read_answer_list(r"3\pm x").elements
         ('3+x', '3-x')
     """
     text = _CONDITION.sub(r", \1", _WHERE.sub(", ", body))
@@ -60,36 +60,40 @@ def read_several(body: str) -> Several | None:
     if residues := _RESIDUES.fullmatch(text):
         name, values, modulus = residues.groups()
         text = ", ".join(f"{name}{value.strip()}{modulus}" for value in values.split(","))
-    inside = between(text, "(", ")")
+    inside = inside_answer_list(text, "(", ")")
     if inside is not None:
         elements = [part.strip() for part in split_elements(inside)]
         if len(elements) == 1:
             return None
         both = _both_signs(text)  # `(\pm 1, 2)` is two pairs
         if len(both) == 1:
-            return Several("tuple", _as_written(elements))
-        return Several("list", _as_written(both))
-    inside = between(text, r"\{", r"\}")
+            return AnswerList("tuple", _as_written(elements))
+        return AnswerList("list", _as_written(both))
+    inside = inside_answer_list(text, r"\{", r"\}")
     if inside is None:  # braces without a backslash print nothing
-        inside = between(text, "{", "}")
+        inside = inside_answer_list(text, "{", "}")
     if inside is None:
         named = _named(text)
         if named is not None:
             return named
         inside = text
     parts = [part.strip() for part in split_elements(inside)]
-    if len(parts) == 1 and between(parts[0], "(", ")") is not None and inside is not text:
-        return read_several(parts[0])  # the set of one pair
+    if (
+        len(parts) == 1
+        and inside_answer_list(parts[0], "(", ")") is not None
+        and inside is not text
+    ):
+        return read_answer_list(parts[0])  # the set of one pair
     elements = [value for part in parts if part for value in _both_signs(part)]
     distinct = _as_written(dict.fromkeys(elements))
-    return Several("list", distinct) if len(distinct) > 1 else None
+    return AnswerList("list", distinct) if len(distinct) > 1 else None
 
 
 def _as_written(elements: Sequence[str] | dict[str, None]) -> tuple[str, ...]:
     return tuple(element.replace("\0", "=") for element in elements)
 
 
-def _named(text: str) -> Several | None:
+def _named(text: str) -> AnswerList | None:
     """Coordinates or roots with a name each, and no name twice."""
     if point := _POINT.fullmatch(text):
         names, values = point[1].split(","), split_elements(point[2])
@@ -102,7 +106,7 @@ def _named(text: str) -> Several | None:
     letters = {name.partition("_")[0] for name in values}
     numbered = len(letters) == 1 and all(_ROOT.fullmatch(name) for name in values)
     ordered = _as_written([values[name] for name in sorted(values)])
-    return Several("roots" if numbered else "point", ordered)
+    return AnswerList("roots" if numbered else "point", ordered)
 
 
 def _both_signs(element: str) -> list[str]:
@@ -115,9 +119,9 @@ def _both_signs(element: str) -> list[str]:
     return [before + plus + after, f"{before}-{after}"]
 
 
-def between(text: str, opening: str, closing: str) -> str | None:
+def inside_answer_list(text: str, opening: str, closing: str) -> str | None:
     """The text inside one pair of brackets around a whole text; None without such a pair."""
-    tokens = tokenize(text)
+    tokens = tokenize_answer(text)
     if len(tokens) < 2 or (tokens[0], tokens[-1]) != (opening, closing):
         return None
     depth = 0
@@ -131,7 +135,7 @@ def between(text: str, opening: str, closing: str) -> str | None:
 def split_elements(body: str) -> list[str]:
     """The elements of a list, at commas out of brackets; a zero stands for `=` out of brackets."""
     elements, depth, before, second = [""], 0, "", ""
-    for token in tokenize(body):
+    for token in tokenize_answer(body):
         depth += (token in OPENING) - (token in CLOSING)
         # `5!=120` has a factorial, `x!=5` a relation.
         is_relation = before in ("<", ">", ":") or (before == "!" and not second.isdigit())
@@ -143,8 +147,8 @@ def split_elements(body: str) -> list[str]:
     return elements
 
 
-def compare_several(
-    gold: Several, answer: Several, compare: Callable[[str, str], Reason | None]
+def compare_answer_lists(
+    gold: AnswerList, answer: AnswerList, compare: Callable[[str, str], Reason | None]
 ) -> Reason | None:
     """Compare element by element; None where `compare` leaves an element open."""
     kinds = {gold.kind, answer.kind}

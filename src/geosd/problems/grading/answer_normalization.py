@@ -182,7 +182,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
         >>> normalize_answer("−1,000").body
         '-1000'
     """
-    text = in_latex(answer).strip(" \n\t*~")
+    text = _in_latex(answer).strip(" \n\t*~")
     if r"\begin" in text:  # there, a double backslash starts a row
         text = _SYSTEM.sub(_as_list, text.replace(r"\\", _ROW))
     else:
@@ -194,7 +194,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
     option = ""
     if found := _OPTION.fullmatch(text):
         option, text = found[1] or found[2], found[3]
-    if _EMPTY.fullmatch(" ".join(without_texts(text).strip(" .").split())):
+    if _EMPTY.fullmatch(" ".join(_without_texts(text).strip(" .").split())):
         return NormalizedAnswer(r"\emptyset", option=option)
     if base := _BASE.fullmatch(text):
         return NormalizedAnswer(
@@ -205,7 +205,7 @@ def normalize_answer(answer: str) -> NormalizedAnswer:
         text = _LIST_WORD.sub(", ", text)
     if "°" in text and re.search(r"(?:sin|cos|tan|cot|sec|csc)(?![a-z])", text):
         text = re.sub(r"([0-9]++(?:\.[0-9]++)?)\s*+°", r"\\frac{\1\\pi}{180}", text)
-    body, unit, units_known = _split_unit(tokenize(_join_thousands(text)))
+    body, unit, units_known = _split_unit(tokenize_answer(_join_thousands(text)))
     if groups := _BLANK_GROUPS.fullmatch(body):
         body = groups[1].replace(" ", "")
     return NormalizedAnswer(_written(body), unit, units_known, option)
@@ -222,32 +222,32 @@ def _as_list(system: re.Match[str]) -> str:
     return ", ".join(rows).replace(", =", "=")
 
 
-def tokenize(text: str) -> list[str]:
+def tokenize_answer(text: str) -> list[str]:
     r"""Cut the text of an answer into tokens of LaTeX; joined again they are the text.
 
     A token is one of: ASCII digits; ASCII letters; white space; a command, `\pi` or `\,`; a text
     with its braces, `\text{ cm}`; a begin or end of an environment; any other character.
 
     Example:
-        >>> tokenize(r"-12\text{ cm}^2")
+        >>> tokenize_answer(r"-12\text{ cm}^2")
         ['-', '12', '\\text{ cm}', '^', '2']
     """
     return _TOKEN.findall(text)
 
 
-def without_texts(text: str) -> str:
+def _without_texts(text: str) -> str:
     r"""A text with the insides of its `\text{ cm}`."""
     return re.sub(r"\\text\{([^{}]*+)\}", r"\1", text)
 
 
-def in_latex(text: str) -> str:
+def _in_latex(text: str) -> str:
     r"""Normalize the Unicode signs of an answer to LaTeX or ASCII; signs without such a form stay.
 
     A dash between two digits is a range and stays. `unicodedata.normalize` is used on single
     characters alone: it joins what is apart, and orders long runs of accents in quadratic time.
 
     Example:
-        >>> in_latex("−1½·x² ≤ ３")
+        >>> _in_latex("−1½·x² ≤ ３")
         '-1\\frac{1}{2}\\cdot x^{2} \\le  3'
     """
     if text.isascii():
@@ -306,7 +306,7 @@ def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
             power = re.search(r"[A-Za-z]\}?\s?(\^[23]|\^\{[23]\})\Z", before)
             if not power:
                 break
-            end -= len(tokenize(power[1]))
+            end -= len(tokenize_answer(power[1]))
         elif token.startswith(r"\text{") or token.isspace() or token in "°%/.":
             end -= 1
         elif token in MULTIPLY:
@@ -322,7 +322,9 @@ def _split_unit(tokens: list[str]) -> tuple[str, str, bool]:
         return "".join(tokens), "", True
     words: list[str] = []
     named = False
-    parts = re.findall(r"[A-Za-z]++|\^\s*+\{?[23]\}?|[^\s.,]", without_texts("".join(tokens[end:])))
+    parts = re.findall(
+        r"[A-Za-z]++|\^\s*+\{?[23]\}?|[^\s.,]", _without_texts("".join(tokens[end:]))
+    )
     for part in parts:
         if part[0] == "^":  # `cm^2` is `square cm`
             words[-1:-1] = ["square" if "2" in part else "cubic"]
@@ -366,9 +368,9 @@ def _spellings() -> dict[str, str]:
 _NAMES = _spellings()
 
 
-def as_words(body: str) -> str | None:
+def answer_as_words(body: str) -> str | None:
     r"""The letters of a normalized answer that is a word or a choice, `\text{(C)}`; else None."""
-    bare = without_texts(body).strip(" .{}")
+    bare = _without_texts(body).strip(" .{}")
     bare = re.sub(r"\A(?:[Oo]ptions?|[Cc]hoices?)(?: |(?=\())(?=\(?[A-J]\)?\Z)", "", bare)
     bare = re.sub(r"\A\(\s*(\S)\s*\)\Z", r"\1", bare)
     return " ".join(bare.split()) if re.fullmatch(r"[A-Za-z][A-Za-z'\- ]*+", bare) else None

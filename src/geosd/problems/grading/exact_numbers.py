@@ -136,13 +136,13 @@ def _binomial(top: int, bottom: int) -> int:
     return math.comb(top, bottom)
 
 
-def without_exponents(body: str) -> str:
+def exact_number_exponents(body: str) -> str:
     r"""A formula with `1.5e3` as a product, for readers that take the e for Euler's number.
 
     `2e-3` stays: in a formula it can be 2e minus 3.
 
     Example:
-        >>> without_exponents(r"1.5e3\pi+2e-3")
+        >>> exact_number_exponents(r"1.5e3\pi+2e-3")
         '(1.5\\cdot 10^{3})\\pi+2e-3'
     """
 

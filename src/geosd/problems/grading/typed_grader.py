@@ -11,11 +11,11 @@ limited process.
 import contextlib
 import functools
 
-from geosd.problems.grading import Verdict, answer_comparison
+from geosd.problems.grading import GradingVerdict, answer_comparison
 from geosd.problems.grading.answer_comparison import GraderMode, compare_exactly
 from geosd.problems.grading.answer_extraction import extract_answer
 from geosd.problems.grading.exact_numbers import is_integer
-from geosd.problems.limited_process import LimitedProcess, serve
+from geosd.problems.limited_process import LimitedProcess, serve_limited_process
 from geosd.problems.records import Reason
 
 # Lengths are in characters. A response of the longest evaluation, 8192 tokens, has about 33,000.
@@ -55,9 +55,9 @@ class TypedGrader(contextlib.AbstractContextManager):
         self._process = LimitedProcess(__name__, seconds, patience=30 * seconds + 30)
         self._outcome = functools.lru_cache(REMEMBERED)(self._compare)
 
-    def __call__(self, response: str, gold: str) -> Verdict:
-        """Judge a response; see `grade_response`."""
-        return grade_response(response, gold, self)
+    def __call__(self, response: str, gold: str) -> GradingVerdict:
+        """Judge a response; see `grade_typed_response`."""
+        return grade_typed_response(response, gold, self)
 
     def compare(self, gold: str, answer: str) -> Reason:
         """Compare an answer with the gold in the process; MissingMathError if it cannot."""
@@ -86,14 +86,14 @@ class TypedGrader(contextlib.AbstractContextManager):
             return "crash"
 
 
-def grade_response(
+def grade_typed_response(
     response: str,
     gold: str,
     typed: TypedGrader,
     *,
     grader: GraderMode = "auto",
     guess: bool = False,
-) -> Verdict:
+) -> GradingVerdict:
     """Judge a response by the final answer that it states and by the gold answer's type.
 
     A response above `LONGEST_RESPONSE` or a gold above `LONGEST_ANSWER` is unreadable. The grader
@@ -101,33 +101,33 @@ def grade_response(
     the last formula or number counts where no answer is stated.
     """
     if len(response) > LONGEST_RESPONSE or len(gold) > LONGEST_ANSWER:
-        return Verdict(None, False, "unreadable")
+        return GradingVerdict(None, False, "unreadable")
     answer = extract_answer(response, guess=guess)
-    return grade_answer(answer or "", gold, typed, grader=grader)
+    return grade_typed_answer(answer or "", gold, typed, grader=grader)
 
 
-def grade_answer(
+def grade_typed_answer(
     answer: str, gold: str, typed: TypedGrader, *, grader: GraderMode = "auto"
-) -> Verdict:
+) -> GradingVerdict:
     """Judge an extracted answer; one above `LONGEST_ANSWER` is unreadable."""
     if not answer.strip():
-        return Verdict(None, False, "no answer")
+        return GradingVerdict(None, False, "no answer")
     if len(answer) > LONGEST_ANSWER or len(gold) > LONGEST_ANSWER:
-        return Verdict(answer, False, "unreadable")
+        return GradingVerdict(answer, False, "unreadable")
     reason = compare_exactly(gold, answer)
     if reason is None:
         undecided = is_integer(gold) and grader != "symbolic"
         reason = "unreadable" if undecided else typed.compare(gold, answer)
-    return Verdict(answer, reason == "correct", reason)
+    return GradingVerdict(answer, reason == "correct", reason)
 
 
 def _compare(gold: str, answer: str) -> Reason | None:
     """The comparison in the process; None where math-verify is not installed."""
     try:
-        return answer_comparison.compare(gold, answer)
+        return answer_comparison.compare_answers(gold, answer)
     except ImportError:
         return None
 
 
 if __name__ == "__main__":
-    serve(_compare, MEGABYTES, "x+1", "1+x")
+    serve_limited_process(_compare, MEGABYTES, "x+1", "1+x")

@@ -12,23 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
-from geosd.problems.miniature import SPECIAL, STEP_END, MiniaturePrompts, is_held_out
+from geosd.problems.miniature import SPECIAL, STEP_END, MiniaturePrompts, is_held_out_of_miniature
 from geosd.problems.search.equations import (
     COMMON,
     MODULUS,
     SEARCH,
     WIDE,
-    Question,
-    World,
-    bands,
-    draw_question,
+    EquationPair,
+    EquationWorld,
+    draw_equations,
+    equation_bands,
 )
 
 FAIL, PASS = ";", "ok"
 
 
 @dataclass(frozen=True)
-class Document:
+class CorpusDocument:
     """A pretraining document: a prompt, which may hold the beginning of a solution, and the rest.
 
     `ends` says whether the end of the response is learned too.
@@ -47,7 +47,7 @@ class Corpus(Protocol):
         """All words of the world, each with one token, in the order of their ids."""
         ...
 
-    def draw_document(self, rng: random.Random) -> Document:
+    def draw_document(self, rng: random.Random) -> CorpusDocument:
         """Draw one document whose question is not held out."""
         ...
 
@@ -57,7 +57,7 @@ class Corpus(Protocol):
 
 
 @dataclass(frozen=True)
-class Policy:
+class CorpusPolicy:
     """Probabilities of the choices in a solution.
 
     Attributes:
@@ -76,8 +76,8 @@ class Policy:
         return x
 
 
-def draw_solution(
-    question: Question, policy: Policy, rng: random.Random, tried: Sequence[int] = ()
+def draw_corpus_solution(
+    question: EquationPair, policy: CorpusPolicy, rng: random.Random, tried: Sequence[int] = ()
 ) -> str:
     """Draw a solution, found by trial; it is wrong where a wrong x passed and was not checked.
 
@@ -90,17 +90,17 @@ def draw_solution(
     while True:
         x = policy.draw(left, rng)
         left = question.open_after(x, left)
-        words += write_trial(question, x, policy.repeat, rng)
+        words += _write_trial(question, x, policy.repeat, rng)
         if not question.holds(x, 0):
             continue
         if rng.random() < policy.check:
-            words += write_check(question, x)
+            words += _write_check(question, x)
             if not question.holds(x, 1):
                 continue
         return " ".join([*words, "A:", str(x)])
 
 
-def write_trial(question: Question, x: int, repeat: float, rng: random.Random) -> list[str]:
+def _write_trial(question: EquationPair, x: int, repeat: float, rng: random.Random) -> list[str]:
     """The words of a trial of x in the first equation, its verdict last.
 
     `repeat` is the probability that its two numbers are written twice.
@@ -110,7 +110,7 @@ def write_trial(question: Question, x: int, repeat: float, rng: random.Random) -
     return [*words, PASS if question.holds(x, 0) else FAIL]
 
 
-def write_check(question: Question, x: int) -> list[str]:
+def _write_check(question: EquationPair, x: int) -> list[str]:
     """The words of x in the second equation, its verdict last."""
     numbers = [str(number) for number in question.product_and_side(x, 1)]
     return [*numbers, PASS if question.holds(x, 1) else FAIL]
@@ -120,11 +120,11 @@ _MARKERS = (*SPECIAL, "Q:", "R:", "S:", "A:", "=", FAIL, PASS, ",", "*", "+")
 VOCABULARY = (*_MARKERS, *map(str, range(MODULUS)))
 """The search world's: markers, operators, and one token for each number."""
 
-BLIND = Policy(weights=tuple(bands(0.6, 1.0, 0.25)), check=0.2, repeat=0.3)
+BLIND = CorpusPolicy(weights=tuple(equation_bands(0.6, 1.0, 0.25)), check=0.2, repeat=0.3)
 """How documents without a reference search; so pi_0 searches."""
 _RESTS = [0.18, *[0.37] * (COMMON - 1), *[0.08 / (MODULUS - COMMON)] * (MODULUS - COMMON)]
-WIDE_BLIND = Policy(
-    weights=tuple(one * rest for rest in _RESTS for one in bands(0.75, 1.0, 0.5)),
+WIDE_BLIND = CorpusPolicy(
+    weights=tuple(one * rest for rest in _RESTS for one in equation_bands(0.75, 1.0, 0.5)),
     check=0.85,
     repeat=0.4,
 )
@@ -156,10 +156,10 @@ class SearchCorpus:
 
     vocabulary: ClassVar[tuple[str, ...]] = VOCABULARY
 
-    world: World = SEARCH
+    world: EquationWorld = SEARCH
     exercises: float = 0.3
     mixture: tuple[float, ...] = (0.35, 0.20, 0.15, 0.15, 0.15)
-    blind: Policy = BLIND
+    blind: CorpusPolicy = BLIND
     stray: float = 0.02
     guided_check: float = 0.15
     guided_repeat: float = 0.05
@@ -168,17 +168,17 @@ class SearchCorpus:
     with_reference: float = 0.5
     reference_truncated: float = 0.25
 
-    def draw_document(self, rng: random.Random) -> Document:
+    def draw_document(self, rng: random.Random) -> CorpusDocument:
         """Draw one pretraining document of the search world; see `Corpus.draw_document`."""
         (benchmark,) = rng.choices(self.world.benchmarks, self.mixture)
-        while is_held_out(str(question := draw_question(benchmark, rng))):
+        while is_held_out_of_miniature(str(question := draw_equations(benchmark, rng))):
             pass
         prompts = MiniaturePrompts()
         if rng.random() < self.exercises:
             return self._exercise(question, rng)
         if rng.random() >= self.with_reference:
-            response = draw_solution(question, self.blind, rng)
-            return Document(prompts.student(str(question)), response)
+            response = draw_corpus_solution(question, self.blind, rng)
+            return CorpusDocument(prompts.student(str(question)), response)
         reference = self.verified(question, rng)
         if rng.random() < self.reference_truncated:
             reference = prompts.revealed_solution(reference, rng.random())
@@ -187,40 +187,42 @@ class SearchCorpus:
             attempt = self._attempt(question, rng) if rng.random() < self.with_attempt else []
             tried = [int(trial.split()[0]) for trial in attempt]
             prompt = " ".join([prompt, *attempt])
-            response = draw_solution(question, self._guided(question.answer()), rng, tried)
+            response = draw_corpus_solution(question, self._guided(question.answer()), rng, tried)
         else:
             tried = [int(step.split()[0]) for step in reference.split(STEP_END) if step.strip()]
-            response = draw_solution(question, self.blind, rng, tried)
-        return Document(prompt, response)
+            response = draw_corpus_solution(question, self.blind, rng, tried)
+        return CorpusDocument(prompt, response)
 
     def like(self, word: str) -> str:
         """Of a number its rest modulo 16, of `/` the factor's `*`; see `Corpus.like`."""
         return str(int(word) % MODULUS) if word.isdigit() else "*"
 
-    def _exercise(self, question: Question, rng: random.Random) -> Document:
+    def _exercise(self, question: EquationPair, rng: random.Random) -> CorpusDocument:
         """One trial; its x is right in half of the exercises."""
         x = question.answer() if rng.random() < 0.5 else rng.randrange(MODULUS)
-        trial = write_trial(question, x, self.blind.repeat, rng)
+        trial = _write_trial(question, x, self.blind.repeat, rng)
         prompt = f"{MiniaturePrompts().student(str(question))} {x}"
-        return Document(prompt, " ".join(trial[1:]), ends=False)
+        return CorpusDocument(prompt, " ".join(trial[1:]), ends=False)
 
-    def _attempt(self, question: Question, rng: random.Random) -> list[str]:
+    def _attempt(self, question: EquationPair, rng: random.Random) -> list[str]:
         """The first failing trials of a blind search, some or all, each with its `;`."""
-        steps = draw_solution(question, replace(self.blind, check=1.0), rng).split(STEP_END)[:-1]
+        steps = draw_corpus_solution(question, replace(self.blind, check=1.0), rng).split(STEP_END)[
+            :-1
+        ]
         trials = [f"{step.strip()} {STEP_END}" for step in steps]
         return trials[: rng.randint(0, min(len(trials), self.most_failures))]
 
-    def verified(self, question: Question, rng: random.Random) -> str:
+    def verified(self, question: EquationPair, rng: random.Random) -> str:
         """A solution whose answer is right."""
         while True:
-            solution = draw_solution(question, self.blind, rng)
+            solution = draw_corpus_solution(question, self.blind, rng)
             if int(solution.split()[-1]) == question.answer():
                 return solution
 
-    def _guided(self, x: int) -> Policy:
+    def _guided(self, x: int) -> CorpusPolicy:
         weights = [self.stray / (MODULUS - 1)] * MODULUS
         weights[x] = 1 - self.stray
-        return Policy(tuple(weights), self.guided_check, self.guided_repeat)
+        return CorpusPolicy(tuple(weights), self.guided_check, self.guided_repeat)
 
 
 @dataclass(frozen=True)
@@ -235,29 +237,29 @@ class WideCorpus(SearchCorpus):
 
     vocabulary: ClassVar[tuple[str, ...]] = (*_MARKERS, "/", *map(str, range(MODULUS**2)))
 
-    world: World = WIDE
+    world: EquationWorld = WIDE
     exercises: float = 0.5
-    blind: Policy = WIDE_BLIND
+    blind: CorpusPolicy = WIDE_BLIND
     guided_check: float = 0.05
     most_failures: int = 10
     longest: int = 72
 
-    def draw_document(self, rng: random.Random) -> Document:
+    def draw_document(self, rng: random.Random) -> CorpusDocument:
         """Draw one pretraining document of the wide world; see `Corpus.draw_document`."""
         document = super().draw_document(rng)
         words = document.response.split()
         if len(words) <= self.longest:
             return document
-        return Document(document.prompt, " ".join(words[: self.longest]), ends=False)
+        return CorpusDocument(document.prompt, " ".join(words[: self.longest]), ends=False)
 
-    def verified(self, question: Question, rng: random.Random) -> str:
+    def verified(self, question: EquationPair, rng: random.Random) -> str:
         """Failing trials of a blind search, then x."""
         x = question.answer()
         weights = tuple(float(value == x) for value in range(MODULUS**2))
-        found = draw_solution(question, replace(self.blind, weights=weights), rng)
+        found = draw_corpus_solution(question, replace(self.blind, weights=weights), rng)
         return " ".join([*self._attempt(question, rng), found])
 
-    def _exercise(self, question: Question, rng: random.Random) -> Document:
+    def _exercise(self, question: EquationPair, rng: random.Random) -> CorpusDocument:
         """One trial, checked where it passes; in a quarter x solves the first equation alone."""
         x, kind = question.answer(), rng.random()
         if kind >= 0.5:
@@ -266,12 +268,14 @@ class WideCorpus(SearchCorpus):
                 if kind < 0.75
                 else x % MODULUS + MODULUS * rng.randrange(MODULUS)
             )
-        words = write_trial(question, x, self.blind.repeat, rng)[1:]
-        words += write_check(question, x) if words[-1] == PASS else []
-        return Document(f"{MiniaturePrompts().student(str(question))} {x}", " ".join(words), False)
+        words = _write_trial(question, x, self.blind.repeat, rng)[1:]
+        words += _write_check(question, x) if words[-1] == PASS else []
+        return CorpusDocument(
+            f"{MiniaturePrompts().student(str(question))} {x}", " ".join(words), False
+        )
 
-    def _guided(self, x: int) -> Policy:
+    def _guided(self, x: int) -> CorpusPolicy:
         total = sum(self.blind.weights)
         weights = [self.stray * weight / total for weight in self.blind.weights]
         weights[x] += 1 - self.stray
-        return Policy(tuple(weights), self.guided_check, self.guided_repeat)
+        return CorpusPolicy(tuple(weights), self.guided_check, self.guided_repeat)

@@ -24,7 +24,7 @@ COMMON = 3
 
 
 @dataclass(frozen=True)
-class Benchmark:
+class EquationBenchmark:
     """A kind of question; `name` is that of problem files, tables and figures.
 
     Attributes:
@@ -44,13 +44,13 @@ class Benchmark:
     values: int = MODULUS
 
 
-def bands(low: float, middle: float, high: float) -> list[float]:
+def equation_bands(low: float, middle: float, high: float) -> list[float]:
     """Weights of the x that equations are drawn with: for 0 to 5, for 6 to 11, for 12 to 15."""
     return [low] * 6 + [middle] * 6 + [high] * 4
 
 
 @dataclass(frozen=True)
-class Question:
+class EquationPair:
     """a x + b = c and e x + f = g, all modulo 16; e is odd.
 
     Of 256 `values` the second equation reads x div 16, and a is odd.
@@ -66,7 +66,7 @@ class Question:
         return "* {} + {} = {} , {} {} + {} = {}".format(*self.first, sign, *self.second)
 
     @classmethod
-    def parse(cls, text: str) -> Question:
+    def parse(cls, text: str) -> EquationPair:
         """Read a question as `str` writes it."""
         a, b, c, e, f, g = (int(word) for word in text.split() if word.isdigit())
         return cls((a, b, c), (e, f, g), MODULUS**2 if "/" in text else MODULUS)
@@ -104,7 +104,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class World:
+class EquationWorld:
     """A world of equations: its ID benchmark, and the OOD benchmarks, which are opposed to it.
 
     Example:
@@ -112,15 +112,15 @@ class World:
         0.45
     """
 
-    opposed: Benchmark
-    outside: tuple[Benchmark, ...]
+    opposed: EquationBenchmark
+    outside: tuple[EquationBenchmark, ...]
 
     @property
-    def benchmarks(self) -> tuple[Benchmark, ...]:
+    def benchmarks(self) -> tuple[EquationBenchmark, ...]:
         """Kinds of questions that the base models' documents mix."""
         return self.opposed, *self.outside
 
-    def in_distribution(self, conflict: float = 1.0) -> Benchmark:
+    def in_distribution(self, conflict: float = 1.0) -> EquationBenchmark:
         """The ID problems, whose x has a prior of its own.
 
         Args:
@@ -136,30 +136,30 @@ class World:
         )
 
 
-SEARCH = World(
-    Benchmark("id", ambiguous=0.15, low=0.75, high=0.10),
+SEARCH = EquationWorld(
+    EquationBenchmark("id", ambiguous=0.15, low=0.75, high=0.10),
     (
-        Benchmark("ambiguous", ambiguous=0.80, low=0.20, high=0.25),
-        Benchmark("large", ambiguous=0.15, low=0.10, high=0.45),
-        Benchmark("mixed", ambiguous=0.50, low=0.20, high=0.25),
-        Benchmark("both", ambiguous=0.80, low=0.10, high=0.45),
+        EquationBenchmark("ambiguous", ambiguous=0.80, low=0.20, high=0.25),
+        EquationBenchmark("large", ambiguous=0.15, low=0.10, high=0.45),
+        EquationBenchmark("mixed", ambiguous=0.50, low=0.20, high=0.25),
+        EquationBenchmark("both", ambiguous=0.80, low=0.10, high=0.45),
     ),
 )
-WIDE = World(
-    Benchmark("id", ambiguous=0.05, low=0.75, high=0.10, rare=0.3, values=256),
+WIDE = EquationWorld(
+    EquationBenchmark("id", ambiguous=0.05, low=0.75, high=0.10, rare=0.3, values=256),
     (
-        Benchmark("ambiguous", ambiguous=0.40, low=0.05, high=0.45, rare=0.3, values=256),
-        Benchmark("large", ambiguous=0.05, low=0.05, high=0.60, rare=0.3, values=256),
-        Benchmark("mixed", ambiguous=0.25, low=0.05, high=0.45, rare=0.3, values=256),
-        Benchmark("both", ambiguous=0.40, low=0.05, high=0.60, rare=0.3, values=256),
+        EquationBenchmark("ambiguous", ambiguous=0.40, low=0.05, high=0.45, rare=0.3, values=256),
+        EquationBenchmark("large", ambiguous=0.05, low=0.05, high=0.60, rare=0.3, values=256),
+        EquationBenchmark("mixed", ambiguous=0.25, low=0.05, high=0.45, rare=0.3, values=256),
+        EquationBenchmark("both", ambiguous=0.40, low=0.05, high=0.60, rare=0.3, values=256),
     ),
 )
 
 
-def draw_question(benchmark: Benchmark, rng: random.Random) -> Question:
+def draw_equations(benchmark: EquationBenchmark, rng: random.Random) -> EquationPair:
     """A question of a benchmark; x is drawn first, then equations that x solves."""
     low, high = benchmark.low, benchmark.high
-    (x,) = rng.choices(range(MODULUS), bands(low / 6, (1 - low - high) / 6, high / 4))
+    (x,) = rng.choices(range(MODULUS), equation_bands(low / 6, (1 - low - high) / 6, high / 4))
     kind, wide, rest = rng.random(), benchmark.values > MODULUS, x
     if wide:
         other = range(1, COMMON) if kind < benchmark.ambiguous else range(COMMON, MODULUS)
@@ -167,4 +167,4 @@ def draw_question(benchmark: Benchmark, rng: random.Random) -> Question:
     a = rng.choice(EVEN if kind < benchmark.ambiguous and not wide else ODD)
     b, e, f = rng.randrange(MODULUS), rng.choice(ODD), rng.randrange(MODULUS)
     first, second = (a, b, (a * x + b) % MODULUS), (e, f, (e * rest + f) % MODULUS)
-    return Question(first, second, benchmark.values)
+    return EquationPair(first, second, benchmark.values)

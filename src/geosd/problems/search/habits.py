@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from geosd.problems.records import Sample
+from geosd.problems.records import SampleRecord
 from geosd.problems.search.equations import MODULUS
 
 HABITS = {
@@ -25,11 +25,11 @@ _TRIAL = re.compile(
 """A trial, its verdict, the check of a value that passes, and whether the answer follows."""
 
 
-def read_trials(text: str) -> Iterator[re.Match[str]]:
+def read_habit_trials(text: str) -> Iterator[re.Match[str]]:
     """The trials of a response up to its answer, its cut, or the first that is no trial.
 
     Example:
-        >>> [trial["x"] for trial in read_trials("7 10 13 ; 3 2 5 ok 5 6 ; 11 2 5 ok A: 11")]
+        >>> [trial["x"] for trial in read_habit_trials("7 10 13 ; 3 2 5 ok 5 6 ; 11 2 5 ok A: 11")]
         ['7', '3', '11']
     """
     text, at = " ".join(text.split()), 0
@@ -38,7 +38,7 @@ def read_trials(text: str) -> Iterator[re.Match[str]]:
         at = len(text) if trial["answer"] else trial.end()
 
 
-def habit_shares(samples: Iterable[Sample]) -> dict[str, float]:
+def habit_shares(samples: Iterable[SampleRecord]) -> dict[str, float]:
     """How often responses have each habit, in per cent of the occasions; none without occasion.
 
     Occasions of "first_low", "first_high" and "truncated" are responses, of "repeats" trials, of
@@ -54,7 +54,7 @@ def habit_shares(samples: Iterable[Sample]) -> dict[str, float]:
     for sample in samples:
         count("truncated", sample.finish == "length")
         failed: set[str] = set()
-        for number, trial in enumerate(read_trials(sample.text)):
+        for number, trial in enumerate(read_habit_trials(sample.text)):
             if number == 0:
                 count("first_low", int(trial["x"]) % MODULUS < 6)
                 count("first_high", int(trial["x"]) % MODULUS >= 12)

@@ -16,7 +16,7 @@ from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 from geosd.files import sha256
 from geosd.json_lines import numbered_lines
 from geosd.problems.dapo.raw_files import RawProblem
-from geosd.problems.dapo.splits import draw_splits, without_overlaps
+from geosd.problems.dapo.splits import draw_splits, split_without_overlaps
 from geosd.problems.grading import Grader
 from geosd.problems.grading.typed_grader import LONGEST_RESPONSE
 from geosd.problems.problem_splits import ProblemSplits
@@ -27,7 +27,7 @@ IN_DISTRIBUTION = "train"
 BENCHMARK_NAME = re.compile(r"(?!id$|select_)[\w.-]+")
 
 
-class DamagedProblemError(ValueError):
+class DamagedJsonlError(ValueError):
     """A line of a JSON-lines file that does not hold a problem, or contradicts another line."""
 
 
@@ -49,7 +49,7 @@ _INVISIBLE_ENDS = re.compile(
 
 
 @dataclass(frozen=True)
-class OwnProblem:
+class _OwnProblem:
     """A line of a file, other keys ignored; in GSM8K's layout `answer` has solution and `MARK`."""
 
     question: Annotated[Words, Field(validation_alias=AliasChoices("question", "problem"))]
@@ -57,7 +57,7 @@ class OwnProblem:
     solution: Words | None = None
 
 
-_VALIDATE = TypeAdapter(OwnProblem).validate_json
+_VALIDATE = TypeAdapter(_OwnProblem).validate_json
 
 
 @register("jsonl")
@@ -83,15 +83,15 @@ class JsonLines(DapoMath):
         nearly so, under `data.overlaps: exclude`. The card counts the former, names the latter, and
         holds the worked solutions. ValueError if too few problems are left.
         """
-        files = find_files(settings["raw"])
+        files = find_jsonl_files(settings["raw"])
         rows, solutions, repeats = {}, {}, {}
         with closing(self.grader()) as grade:
             for name, path in files.items():
-                rows[name], worked, repeats[name] = read_problems(path, grade)
+                rows[name], worked, repeats[name] = read_jsonl_problems(path, grade)
                 solutions |= worked
         own = rows.pop(IN_DISTRIBUTION)
         exclude = settings["overlaps"] == "exclude"
-        eligible, overlaps = without_overlaps(own, rows, exclude)
+        eligible, overlaps = split_without_overlaps(own, rows, exclude)
         _check_enough(len(own), len(eligible), settings)
         splits = draw_splits(eligible, rows, settings, skip_near=False)
         drawn = {each.id for each in (*splits.train, *splits.select, *splits.test)}
@@ -108,7 +108,7 @@ class JsonLines(DapoMath):
     def benchmark_sizes(self, raw: str | None) -> Mapping[str, int] | None:
         """Lines of each file but the training problems; None where the files are not there."""
         try:
-            files = find_files(raw)
+            files = find_jsonl_files(raw)
         except (ValueError, FileNotFoundError):
             return None
         own = {name: path for name, path in files.items() if name != IN_DISTRIBUTION}
@@ -117,7 +117,7 @@ class JsonLines(DapoMath):
     def remarks(self, settings: Mapping[str, Any]) -> list[str]:
         """Questions that come again, and answers of words, which are compared as they stand."""
         repeated, worded, number_of_answers = [], [], 0
-        for path in find_files(settings["raw"]).values():
+        for path in find_jsonl_files(settings["raw"]).values():
             first: dict[str, int] = {}
             for number, line in numbered_lines(path):
                 problem = _VALIDATE(line, strict=True)
@@ -159,7 +159,7 @@ def _check_enough(own: int, eligible: int, settings: Mapping[str, Any]) -> None:
         )
 
 
-def find_files(raw: str | None) -> dict[str, Path]:
+def find_jsonl_files(raw: str | None) -> dict[str, Path]:
     """The files of problems by the name of their benchmark; `train` comes first.
 
     Raises:
@@ -184,11 +184,11 @@ def find_files(raw: str | None) -> dict[str, Path]:
     return {IN_DISTRIBUTION: found.pop(IN_DISTRIBUTION), **found}
 
 
-def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str, str], int]:
+def read_jsonl_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str, str], int]:
     """The problems of a file, their worked solutions by id, and the number of repeated questions.
 
     Ids are of the file's name and the line's number; empty lines are passed over.
-    DamagedProblemError names a line that is no problem, has an answer that the grader does not find
+    DamagedJsonlError names a line that is no problem, has an answer that the grader does not find
     right, or repeats a question with another answer.
     """
     rows: dict[str, tuple[int, RawProblem]] = {}
@@ -198,14 +198,14 @@ def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str
             problem = _problem(line, grade)
         except _Mistake as mistake:
             what, hint = mistake.args
-            raise DamagedProblemError(
+            raise DamagedJsonlError(
                 f"{path}:{number}: {what}. Expected an object with the texts question and answer,"
                 f" and solution if there is one.\nHint: {hint}"
             ) from mistake
         row = RawProblem(f"{path.stem}-{number:05d}", problem.question, str(problem.answer))
         first, same = rows.setdefault(" ".join(row.text.split()), (number, row))
         if same.answer != row.answer:
-            raise DamagedProblemError(
+            raise DamagedJsonlError(
                 f"{path}:{number}: the answer is {row.answer!r}, but the same question has"
                 f" {same.answer!r} in line {first}.\nHint: remove the wrong line."
             )
@@ -214,13 +214,13 @@ def read_problems(path: Path, grade: Grader) -> tuple[list[RawProblem], dict[str
         elif problem.solution is not None:
             solutions[row.id] = problem.solution
     if not rows:
-        raise DamagedProblemError(
+        raise DamagedJsonlError(
             f"{path}: holds no problem.\nHint: every line is an object with question and answer."
         )
     return [row for _, row in rows.values()], solutions, repeats
 
 
-def _problem(line: bytes, grade: Grader) -> OwnProblem:
+def _problem(line: bytes, grade: Grader) -> _OwnProblem:
     """The problem of a line, its final answer alone in `answer`."""
     try:
         problem = _VALIDATE(line, strict=True)

@@ -6,9 +6,15 @@ import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out
-from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
-from geosd.problems.search.equations import SEARCH, Benchmark, Question, World, draw_question
+from geosd.problems.miniature import MiniatureGrader, MiniaturePrompts, is_held_out_of_miniature
+from geosd.problems.problem_splits import ProblemSplits, SplitProblem, generate_splits
+from geosd.problems.search.equations import (
+    SEARCH,
+    EquationBenchmark,
+    EquationPair,
+    EquationWorld,
+    draw_equations,
+)
 from geosd.problems.sources import DataSource, register
 
 if TYPE_CHECKING:
@@ -28,7 +34,7 @@ class Search(DataSource):
     by_template = False
     most_problems = 57_579
 
-    world: World = SEARCH
+    world: EquationWorld = SEARCH
 
     def prepare(self, settings: Mapping[str, Any]) -> ProblemSplits:
         """Splits of held-out questions, every one drawn from the seed."""
@@ -44,13 +50,13 @@ class Search(DataSource):
         """Integers, exactly."""
         return MiniatureGrader()
 
-    def _draw_held_out(self, benchmark: Benchmark, rng: random.Random) -> GeneratedProblem:
+    def _draw_held_out(self, benchmark: EquationBenchmark, rng: random.Random) -> SplitProblem:
         """Draw two equations that are held out, and the x that solves both."""
-        while not is_held_out(str(question := draw_question(benchmark, rng))):
+        while not is_held_out_of_miniature(str(question := draw_equations(benchmark, rng))):
             pass
         worked = self._worked(question, rng)
-        return GeneratedProblem(str(question), str(question.answer()), worked)
+        return SplitProblem(str(question), str(question.answer()), worked)
 
-    def _worked(self, question: Question, rng: random.Random) -> str | None:
+    def _worked(self, question: EquationPair, rng: random.Random) -> str | None:
         """A worked solution; this world needs none, for pi_0 solves most of its problems."""
         return None

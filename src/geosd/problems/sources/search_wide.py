@@ -3,7 +3,7 @@
 import random
 
 from geosd.problems.search.corpora import WideCorpus
-from geosd.problems.search.equations import WIDE, Question
+from geosd.problems.search.equations import WIDE, EquationPair
 from geosd.problems.sources import register
 from geosd.problems.sources.search import Search
 
@@ -16,6 +16,6 @@ class WideSearch(Search):
     most_problems = 524_292
     world = WIDE
 
-    def _worked(self, question: Question, rng: random.Random) -> str:
+    def _worked(self, question: EquationPair, rng: random.Random) -> str:
         """A worked solution: pi_0 never comes to the rare values."""
         return WideCorpus().verified(question, rng)

@@ -18,7 +18,7 @@ import yaml
 
 from geosd.problems.chat_prompts import ChatPrompts
 from geosd.problems.grading.typed_grader import TypedGrader
-from geosd.problems.problem_splits import GeneratedProblem, ProblemSplits, generate_splits
+from geosd.problems.problem_splits import ProblemSplits, SplitProblem, generate_splits
 from geosd.problems.sources import DataSource, register
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ FAMILIAR, UNFAMILIAR = (
 
 
 @dataclass(frozen=True)
-class StoryKind:
+class _StoryKind:
     """A kind of word problems: its benchmark's name, scenes, fewest and most events (`steps`).
 
     `numbers` are the smallest and largest number in the text, factors apart; `multiplied`: whether
@@ -88,16 +88,16 @@ class StoryKind:
 
 
 # So hard that SmolLM2-135M, untrained, solves about a third: docs/problems.md.
-IN_DISTRIBUTION = StoryKind("id", FAMILIAR, (1, 1), (2, 9))
+IN_DISTRIBUTION = _StoryKind("id", FAMILIAR, (1, 1), (2, 9))
 OUT_OF_DISTRIBUTION = (
-    StoryKind("large", FAMILIAR, (1, 1), (5, 12)),
-    StoryKind("times", FAMILIAR, (1, 1), (2, 9), multiplied=True),
-    StoryKind("scenes", UNFAMILIAR, (1, 1), (2, 5)),
+    _StoryKind("large", FAMILIAR, (1, 1), (5, 12)),
+    _StoryKind("times", FAMILIAR, (1, 1), (2, 9), multiplied=True),
+    _StoryKind("scenes", UNFAMILIAR, (1, 1), (2, 5)),
 )
 KINDS = (IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION)
 
 
-def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
+def draw_story(kind: _StoryKind, rng: random.Random) -> SplitProblem:
     """Draw a word problem; an event takes less than there is, so that every value is positive."""
     scene, who = rng.choice(kind.scenes), rng.choice(WHO)
     low, high = kind.numbers
@@ -120,7 +120,7 @@ def draw_story(kind: StoryKind, rng: random.Random) -> GeneratedProblem:
         solution.append(f"Then {before} {sign} {n} = {value}.")
     sentences.append(scene.question.format(who=who))
     solution.append(f"Answer: {value}")
-    return GeneratedProblem(" ".join(sentences), str(value), "\n".join(solution))
+    return SplitProblem(" ".join(sentences), str(value), "\n".join(solution))
 
 
 @register("word-problems")

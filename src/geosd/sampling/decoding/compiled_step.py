@@ -25,9 +25,9 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from geosd.files import sha256, sync, write_text
+from geosd.files import sha256, sync_file, write_text
 from geosd.sampling.decoding.decode_step import ATTENTION, next_logits
-from geosd.sampling.decoding.kv_cache import Columns, KeyValueCache
+from geosd.sampling.decoding.kv_cache import CacheColumns, KeyValueCache
 
 SOURCES = ("compiled_step.py", "decode_step.py", "kv_cache.py")
 STEP, NOTE = "step.pt2", "sha256"
@@ -42,7 +42,7 @@ class CompiledStep:
     """A compiled step of a model that gives the weights, as `dtype`, on the CPU; `DecodeStep`."""
 
     def __init__(self, folder: Path, model: nn.Module, dtype: torch.dtype) -> None:
-        """Load what `compile_step` wrote.
+        """Load what `_compile_step` wrote.
 
         Raises:
             RuntimeError: It is not what was compiled, or others may have written it.
@@ -93,7 +93,7 @@ class CompiledStep:
         return outcome if self.dtype == torch.float32 else self.model.lm_head(outcome)
 
 
-class ExportableStep(nn.Module):
+class _ExportableStep(nn.Module):
     """The step as a function of tensors alone: the cache's length is the shape of one of them."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -108,12 +108,12 @@ class ExportableStep(nn.Module):
 
         `parts` are keys and values of each layer in turn, changed in place.
         """
-        columns = Columns(first_B, filled_L.shape[0])
+        columns = CacheColumns(first_B, filled_L.shape[0])
         layers = list(zip(parts[::2], parts[1::2], strict=True))
         return next_logits(self.model, ids_B, columns, layers)
 
 
-def cache_folder(config: Any, dtype: torch.dtype = torch.float32) -> Path:
+def compiled_step_folder(config: Any, dtype: torch.dtype = torch.float32) -> Path:
     """The folder of the compiled step of an architecture in a type, which need not exist.
 
     Its name follows from all that the step does: architecture, packages, processor, our sources.
@@ -138,7 +138,7 @@ def cache_folder(config: Any, dtype: torch.dtype = torch.float32) -> Path:
 
 
 def open_compiled_step(model: nn.Module) -> CompiledStep:
-    """The compiled step of a model that `takes_preallocated_cache`, compiled now if there is none.
+    """The compiled step of a model that `takes_preallocated_session`, compiled now if not there.
 
     Raises:
         RuntimeError: The machine has no compiler, compiling failed, or what was compiled before is
@@ -148,17 +148,17 @@ def open_compiled_step(model: nn.Module) -> CompiledStep:
         raise RuntimeError("GEOSD_COMPILE is 0.\nHint: unset it to sample faster.")
     half = next(model.parameters()).dtype == torch.bfloat16
     dtype = torch.bfloat16 if half else torch.float32
-    folder = cache_folder(model.config, dtype)
+    folder = compiled_step_folder(model.config, dtype)
     if not (folder / NOTE).exists():
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(folder.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # programs that start together compile once
             if not (folder / NOTE).exists():
-                compile_step(model.config, dtype, folder)
+                _compile_step(model.config, dtype, folder)
     return CompiledStep(folder, model, dtype)
 
 
-def compile_step(config: Any, dtype: torch.dtype, folder: Path) -> None:
+def _compile_step(config: Any, dtype: torch.dtype, folder: Path) -> None:
     """Compile the step of an architecture in a type, in a process of its own.
 
     `folder` gets the step and its hash at once.
@@ -182,7 +182,7 @@ def compile_step(config: Any, dtype: torch.dtype, folder: Path) -> None:
                 " rollout.compile to false in params.yaml to sample without it."
             )
         write_text(made / NOTE, sha256(made / STEP))
-        sync(made / STEP)
+        sync_file(made / STEP)
         made.rename(folder)
 
 
@@ -212,7 +212,7 @@ def _compile_here(config_folder: Path, dtype: torch.dtype, package: Path) -> Non
     rows, columns, filled = Dim("B", max=2**16), Dim("C", max=2**20), Dim("L", max=2**20)
     shapes = ({0: rows}, {0: rows}, {0: filled}, [{0: rows, 2: columns}] * len(parts))
     with torch.no_grad():
-        program = export(ExportableStep(model), arguments, dynamic_shapes=shapes)
+        program = export(_ExportableStep(model), arguments, dynamic_shapes=shapes)
     aoti_compile_and_package(
         program,
         package_path=str(package),

@@ -11,9 +11,15 @@ from torch import Tensor, nn
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from geosd.models.forward import common_prefix, worth_sharing
-from geosd.sampling.decoding.decode_step import DecodeStep, EagerStep, UnsupportedAttentionError
-from geosd.sampling.decoding.kv_cache import KeyValueCache, grown, layers_of, moved, with_room
+from geosd.models.forward import common_forward_prefix, prefix_worth_forward
+from geosd.sampling.decoding.decode_step import DecodeStep, EagerStep, UnsupportedDecodeStepError
+from geosd.sampling.decoding.kv_cache import (
+    KeyValueCache,
+    grown_cache,
+    kv_cache_layers,
+    kv_cache_with_room,
+    moved_cache_rows,
+)
 
 LEAST_PREFIX = 32  # tokens: a second call has costs of its own, and a short one saves nothing
 
@@ -85,8 +91,8 @@ def prefill(
     place_of: dict[tuple[int, ...], int] = {}
     places = [place_of.setdefault(tuple(prompt), len(place_of)) for prompt in prompts]
     distinct, device = list(place_of), next(model.parameters()).device
-    prefix = shared_prefix(model, distinct)
-    ids_BR, first_B = left_padded([prompt[prefix:] for prompt in distinct], pad_id, device)
+    prefix = _shared_prefix(model, distinct)
+    ids_BR, first_B = _left_padded([prompt[prefix:] for prompt in distinct], pad_id, device)
     padded, width = len(set(map(len, distinct))) > 1, prefix + ids_BR.shape[1]
     columns_P = torch.arange(width, device=device)
     kept = DynamicCache()  # without the configuration no layer forgets what has left its window
@@ -113,12 +119,14 @@ def prefill(
         rows = torch.tensor(places, device=device)
         logits_BV, first_B = logits_BV[rows], first_B[rows]
     limit = width + new_tokens
-    columns, kind = min(limit, grown(width)), device.type
+    columns, kind = min(limit, grown_cache(width)), device.type
     # Under autocast the attention would cast all that is kept at every token.
     cast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
     layers = [
         tuple(
-            with_room(moved(part.to(cast or part.dtype), source_BP), rows, width, columns)
+            kv_cache_with_room(
+                moved_cache_rows(part.to(cast or part.dtype), source_BP), rows, width, columns
+            )
             for part in (layer.keys, layer.values)
         )
         for layer in kept.layers
@@ -126,19 +134,21 @@ def prefill(
     return logits_BV, KeyValueCache(layers, first_B, padded, width, limit)
 
 
-def shared_prefix(model: nn.Module, prompts: Sequence[Sequence[int]]) -> int:
+def _shared_prefix(model: nn.Module, prompts: Sequence[Sequence[int]]) -> int:
     """How many first tokens prompts share that are worth a pass of their own, as few-shot examples.
 
     None before a layer with a sliding window, which counts the padding between prefix and rest.
     """
-    prefix = common_prefix(prompts)
-    if prefix < LEAST_PREFIX or not worth_sharing(len(prompts), max(map(len, prompts)), prefix):
+    prefix = common_forward_prefix(prompts)
+    if prefix < LEAST_PREFIX or not prefix_worth_forward(
+        len(prompts), max(map(len, prompts)), prefix
+    ):
         return 0
-    windows = any(isinstance(each, DynamicSlidingWindowLayer) for each in layers_of(model))
+    windows = any(isinstance(each, DynamicSlidingWindowLayer) for each in kv_cache_layers(model))
     return 0 if windows else prefix
 
 
-def left_padded(
+def _left_padded(
     prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """Prompts as one tensor [B, P], padded on the left, and the column where each begins [B]."""
@@ -160,7 +170,7 @@ class ModelCacheSession:
     def __init__(self, model: nn.Module, prompts: Sequence[Sequence[int]], pad_id: int) -> None:
         """Run the prompts through the model."""
         self.model, self.cache = model, DynamicCache(config=model.config)
-        ids_BP, begins_B = left_padded(prompts, pad_id, next(model.parameters()).device)
+        ids_BP, begins_B = _left_padded(prompts, pad_id, next(model.parameters()).device)
         columns_P = torch.arange(ids_BP.shape[1], device=ids_BP.device)
         self.mask = (columns_P >= begins_B[:, None]).long()
         self._run(ids_BP)
@@ -187,17 +197,18 @@ class ModelCacheSession:
         ).logits[:, -1]
 
 
-def takes_preallocated_cache(model: nn.Module) -> bool:
+def takes_preallocated_session(model: nn.Module) -> bool:
     """Whether a `PreallocatedSession` can decode a model; one decodes a token, to find out."""
     if not getattr(model, "_supports_attention_backend", False) or not hasattr(model, "model"):
         return False
     if any(
-        type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers_of(model)
+        type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer)
+        for layer in kv_cache_layers(model)
     ):
         return False
     try:
         session = PreallocatedSession(model, EagerStep(model), [[0]], pad_id=0, new_tokens=1)
         session.step(session.logits.argmax(-1))
-    except UnsupportedAttentionError:
+    except UnsupportedDecodeStepError:
         return False
     return True

@@ -18,17 +18,17 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 from transformers.cache_utils import Cache
 
-from geosd.sampling.decoding.kv_cache import Columns, KeyValueCache, KeyValueLayer
+from geosd.sampling.decoding.kv_cache import CacheColumns, KeyValueCache, KeyValueLayer
 
 ATTENTION = "geosd_decode"
-"""Name of `attend` among transformers' attention functions."""
+"""Name of `decode_step_attention` among transformers' attention functions."""
 
 
 HARMLESS = frozenset({"dropout", "position_ids", "use_cache"})
 """Arguments of an attention that change nothing while a model generates."""
 
 
-class UnsupportedAttentionError(NotImplementedError):
+class UnsupportedDecodeStepError(NotImplementedError):
     """The decode step cannot serve a model: its attention is more than a softmax over products."""
 
 
@@ -45,14 +45,14 @@ class DecodeStep(Protocol):
         ...
 
 
-def attend(
+def decode_step_attention(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
     value: Tensor,
     attention_mask: Tensor | None,
     *,
-    columns: Columns | None = None,
+    columns: CacheColumns | None = None,
     scaling: float | None = None,
     sliding_window: int | None = None,
     **other: Any,
@@ -68,12 +68,12 @@ def attend(
         [B, 1, H, D], and no attention weights.
 
     Raises:
-        UnsupportedAttentionError: The model passes something that changes the result, or does not
+        UnsupportedDecodeStepError: The model passes something that changes the result, or does not
             pass `columns` on. The sampler uses the model's own attention then.
     """
     changes = {name for name, given in other.items() if given is not None} - HARMLESS
     if changes or columns is None:
-        raise UnsupportedAttentionError(f"{type(module).__name__}: {sorted(changes)}")
+        raise UnsupportedDecodeStepError(f"{type(module).__name__}: {sorted(changes)}")
     B, H, _, D = query.shape
     filled, first, start = columns.filled, columns.first, 0
     if sliding_window and isinstance(filled, torch.SymInt):  # torch.export cuts at no window
@@ -94,11 +94,11 @@ def attend(
     return result.reshape(B, 1, H, D), None
 
 
-AttentionInterface.register(ATTENTION, attend)
+AttentionInterface.register(ATTENTION, decode_step_attention)
 
 
 def next_logits(
-    model: nn.Module, ids_B: Tensor, columns: Columns, layers: Sequence[tuple[Tensor, Tensor]]
+    model: nn.Module, ids_B: Tensor, columns: CacheColumns, layers: Sequence[tuple[Tensor, Tensor]]
 ) -> Tensor:
     """Logits [B, V] after one more token a row; `layers` get its keys and values in place."""
     cache = Cache(layers=[KeyValueLayer(*pair, columns.filled) for pair in layers])
@@ -123,7 +123,7 @@ class EagerStep:
     def __call__(self, ids_B: Tensor, cache: KeyValueCache) -> Tensor:
         """See `DecodeStep`."""
         cache.append_column()
-        columns = Columns(cache.first, cache.filled, cache.padded)
+        columns = CacheColumns(cache.first, cache.filled, cache.padded)
         config = self.model.config
         before = config._attn_implementation
         config._attn_implementation = ATTENTION

@@ -37,7 +37,7 @@ class KeyValueCache:
         """Count one more column as filled, and make room where there is none."""
         self.filled += 1
         if self.filled > self.columns:
-            self._copy(None, grown(self.columns))
+            self._copy(None, grown_cache(self.columns))
 
     def keep(self, rows: Tensor) -> None:
         """Drop all rows but `rows`, which may repeat."""
@@ -47,17 +47,17 @@ class KeyValueCache:
     def _copy(self, rows: Tensor | None, columns: int) -> None:
         columns = min(columns, self.limit)
         self.layers = [
-            tuple(with_room(part, rows, self.filled, columns) for part in pair)
+            tuple(kv_cache_with_room(part, rows, self.filled, columns) for part in pair)
             for pair in self.layers
         ]
 
 
-def grown(columns: int) -> int:
+def grown_cache(columns: int) -> int:
     """Columns of a larger cache, so that all copies together cost a few of the last one."""
     return columns + max(CHUNK, columns // 2)
 
 
-def with_room(source: Tensor, rows: Tensor | None, filled: int, columns: int) -> Tensor:
+def kv_cache_with_room(source: Tensor, rows: Tensor | None, filled: int, columns: int) -> Tensor:
     """Some rows of keys or values [B, K, C, D], their first columns copied into `columns` ones."""
     filled = min(filled, source.shape[2])
     chosen = source[:, :, :filled] if rows is None else source[rows, :, :filled]
@@ -98,20 +98,20 @@ class KeyValueLayer(CacheLayerMixin):
         return -1
 
 
-def moved(part: Tensor, source_BP: Tensor | None) -> Tensor:
+def moved_cache_rows(part: Tensor, source_BP: Tensor | None) -> Tensor:
     """Keys or values [B, K, P, D] of each row's columns `source_BP`; None: as they are."""
     if source_BP is None:
         return part
     return part.gather(2, source_BP[:, None, :, None].expand_as(part))
 
 
-def layers_of(model: nn.Module) -> list[CacheLayerMixin]:
+def kv_cache_layers(model: nn.Module) -> list[CacheLayerMixin]:
     """The layers of keys and values in the cache that a model brings itself."""
     return DynamicCache(config=model.config).layers
 
 
 @dataclass(frozen=True)
-class Columns:
+class CacheColumns:
     """Which columns of the cache the rows of a step may read.
 
     Attributes:

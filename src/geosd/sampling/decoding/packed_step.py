@@ -83,7 +83,7 @@ class PackedStep(EagerStep):
                     module.forward = own
 
 
-def can_pack(model: nn.Module) -> bool:
+def can_pack_step(model: nn.Module) -> bool:
     """Whether a model's linear layers can be packed here, as they are now.
 
     They can in float32 and, where oneDNN multiplies it, in bfloat16, as whole tensors on a CPU of
