@@ -11,7 +11,7 @@ BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
 .PHONY: help-dev test-all test-core test-vllm test-verl test-newest test-slurm rehearse bench lint density schema \
-  pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
+  metadata pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
 	@grep -hE '^[a-z0-9-]+:.*##' dev.mk | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -49,8 +49,8 @@ bench: .venv/installed-test .venv-trl-bench/installed  ## time, memory and floor
 	$(BIN)/python benchmarks/run.py $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
 
 lint: .venv/installed-test  ## format and check Python and Snakemake files, and the layers of src/geosd
-	$(BIN)/ruff format src tests examples analysis workflow benchmarks
-	$(BIN)/ruff check src tests examples analysis workflow benchmarks
+	$(BIN)/ruff format src tests examples analysis workflow benchmarks release
+	$(BIN)/ruff check src tests examples analysis workflow benchmarks release
 	$(BIN)/snakefmt Snakefile workflow
 	$(BIN)/snakemake --profile local --lint
 	$(BIN)/lint-imports
@@ -61,6 +61,9 @@ density: $(BIN)/python  ## syntax nodes a line of code, by file: where to look f
 schema: .venv/installed  ## write the JSON schema of params.yaml, and the list of outputs in its page, anew
 	$(BIN)/python -m geosd.config schema
 	$(BIN)/python -m geosd.config outputs
+
+metadata: .venv/installed-test  ## carry version, address and description into CITATION.cff, codemeta.json, pages
+	@$(BIN)/python release/metadata.py
 
 gpu-check:  ## numerics, vLLM's weights, sampler, loss and full-size updates, on this machine; DRY=1: tiny, on a CPU
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) benchmarks/gpu/gpu_check.py $(if $(DRY),--dry)

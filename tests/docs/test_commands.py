@@ -21,7 +21,7 @@ from geosd.cli.signatures import signature_of
 from geosd.config import load
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("", "benchmarks", "tests/hostile", "tests/rehearsal")
+FOLDERS = ("", "benchmarks", "config", "tests/hostile", "tests/rehearsal")
 PAGES = [ROOT / name / "README.md" for name in FOLDERS] + [ROOT / "CONTRIBUTING.md"]
 PAGES += [*sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "analysis").glob("*.md"))]
 PROGRAMS = ("make", "geosd", "snakemake", "dvc", "python")

@@ -15,7 +15,7 @@ import geosd
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-FOLDERS = ("benchmarks", "tests/hostile", "tests/rehearsal")
+FOLDERS = ("benchmarks", "config", "tests/hostile", "tests/rehearsal")
 BESIDE = [ROOT / name / "README.md" for name in FOLDERS] + sorted((ROOT / "analysis").glob("*.md"))
 """Pages beside the programs whose measurements they hold."""
 PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")), *BESIDE, *DOCS]

@@ -7,7 +7,7 @@ import re
 import pytest
 from cases import python
 
-PYTHON = ("src", "tests", "examples", "analysis", "workflow")
+PYTHON = ("src", "tests", "examples", "analysis", "workflow", "release")
 
 
 @pytest.mark.parametrize(
