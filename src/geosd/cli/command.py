@@ -48,6 +48,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "share": {
         "capsule": ("capsule", "main"),
         "verify": ("verify", "main"),
+        "hub-model": ("hub_folders", "model"),
+        "hub-data": ("hub_folders", "data"),
         "publish": ("publish", "main"),
         "restore": ("publish", "restore_published"),
         "dvc-commit": ("publish", "dvc_commit"),

@@ -67,7 +67,8 @@ def main(
         same["kfac"] = recorded["kfac"]
     same["irregular_steps"] = count_irregular_steps(out / "steps.csv", steps)
     job.write_manifest(out, inputs, **same, draw=job.draw, snapshots=[])
-    write_model_card(out, model=model, seed=seed, settings=settings, **recorded["card"])
+    base = job.study.section("base", model)
+    write_model_card(out, model=model, seed=seed, settings=settings, base=base, **recorded["card"])
 
 
 def _stopped_log(log: Path, steps: int, measurement: Mapping[str, float]) -> str:

@@ -119,7 +119,8 @@ def main(
                 card=card,
                 **_curvature_record(run.update_rule.preconditioner),
             )
-            write_model_card(out, model=model, seed=seed, settings=settings, **card)
+            of_base = job.study.section("base", model)
+            write_model_card(out, model=model, seed=seed, settings=settings, base=of_base, **card)
             resume.clear()
         ranks.barrier()
 
