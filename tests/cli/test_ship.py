@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -412,15 +413,39 @@ def test_the_pages_of_results_are_those_of_what_is_shipped():
 def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     kept = ROOT / "docs/metrics"
     pages.dvc_metrics_page_program(ROOT / "figures", tmp_path)
-    assert {file.name: file.read_text() for file in kept.iterdir()} == {
-        file.name: file.read_text() for file in tmp_path.iterdir()
+    shipped = {file for file in kept.rglob("*.json") if "own" not in file.parts}
+    assert {file.relative_to(kept).as_posix(): file.read_text() for file in shipped} == {
+        file.relative_to(tmp_path).as_posix(): file.read_text() for file in tmp_path.rglob("*.json")
     }, "make results"
-    with Repo(str(ROOT)) as repo:  # `dvc metrics show` in a fresh clone
-        shown = repo.metrics.show(["docs/metrics/miniature.json"])[""]["data"]
+    with Repo(str(ROOT)) as repo:
+        shown = repo.metrics.show(["docs/metrics/miniature/mini-llama/geosd.json"])[""]["data"]
     (numbers,) = (file["data"] for file in shown.values())
     table = pd.read_csv(ROOT / "figures/miniature/table_main.csv", index_col="method")
     of_table = round(table.loc["GeoSD", "mini-llama.id"], 2)
-    assert numbers["mini-llama"]["geosd"]["ID avg@16"] == of_table
+    assert numbers["ID avg@16"] == of_table
+
+
+def test_in_a_fresh_clone_dvc_shows_metrics_without_an_error_in_few_columns(tmp_path):
+    """As people type it: what git keeps is there, and no result of a run."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "docs/metrics", ".dvc", ".dvcignore", "dvc.yaml", "dvc.lock"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    for name in filter(None, names):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("params.yaml", "workflow", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    command = [sys.executable, "-m", "dvc", "metrics", "show", "--md"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    header, _, *rows = done.stdout.strip().splitlines()
+    columns = [word.strip() for word in header.strip("|").split("|")]
+    assert columns[0] == "Path" and {"ID avg@16", "OOD avg@16"} <= set(columns)
+    assert len(columns) <= 12
+    assert len(rows) == len([name for name in names if name.startswith("docs/metrics")])
+    assert any(row.startswith("| docs/metrics/miniature/mini-llama/geosd.json") for row in rows)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from planner import STAND_INS
 pytestmark = pytest.mark.slow
 
 METRICS = "results/quick/analyse/metrics.json"
+SHOWN = "docs/metrics/own/quick/mini-qwen3/geosd.json"
 
 # A training that takes no time and whose result depends on its settings.
 QUICK_TRAIN = """
@@ -247,13 +248,19 @@ def test_one_stage_done_again_by_dvc_leaves_to_snakemake_only_what_depends_on_it
 
 def test_dvc_says_what_has_changed_since_the_published_study(restored):
     assert "46.5" in restored.call("dvc", "metrics", "show")
+    assert restored.call("git", "show", f"HEAD:{SHOWN}").split() == [
+        "{",
+        '"OOD',
+        'avg@16":',
+        "46.5",
+        "}",
+    ]
     (restored.folder / METRICS).unlink()
     (restored.folder / METRICS).write_text('{"mini-qwen3": {"geosd": {"OOD avg@16": 48.0}}}')
+    published(restored, "dvc-commit", "--finished")
     printed = restored.call("dvc", "metrics", "diff", "--json")
     found = json.loads(printed.splitlines()[0])  # what follows are warnings
-    assert found == {
-        METRICS: {"mini-qwen3.geosd.OOD avg@16": {"old": 46.5, "new": 48, "diff": 1.5}}
-    }
+    assert found == {SHOWN: {"OOD avg@16": {"old": 46.5, "new": 48, "diff": 1.5}}}
 
 
 RUN = """
@@ -279,7 +286,7 @@ def test_an_experiment_is_kept_and_leaves_each_file_as_it_was(restored):
     assert restored.call("git", "status", "--porcelain") == ""
     assert [file.read_text() for file in files] == before
     found = json.loads(restored.call("dvc", "exp", "diff", "--json", "HEAD", "short"))
-    assert found["metrics"][METRICS]["mini-qwen3.geosd.OOD avg@16"] == {
+    assert found["metrics"][SHOWN]["OOD avg@16"] == {
         "old": 46.5,
         "new": 50.0,
         "diff": 3.5,

@@ -23,6 +23,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from geosd.cli.cut_off_experiment import FOLDER, NAME, cut_off_experiment_lock
+from geosd.cli.dvc_metrics import OWN, write_own
 from geosd.cli.publish import commit_to_publish, folders_to_publish, hide_published_lock
 from geosd.files import write_text
 from geosd.prerequisites.folder_name import refuse_folder
@@ -117,6 +118,7 @@ def main(study: str, name: str, changes: str) -> None:
         text = edited(PARAMS.read_text(encoding="utf-8"), study, changes)
         own = map(Pipeline.of, YAML(typ="safe", pure=True).load(text)["studies"])
         others = [file for each in own for file in (each.file, each.settings, each.lock)]
+        others += sorted((OWN / study).rglob("*.json"))
         for each in SIGNALS:
             signal.signal(each, stop)
         try:
@@ -138,8 +140,10 @@ def run_and_save(study: str, name: str) -> None:
     call("workflow/dvc/generate.py", "--study", study)
     call("-m", "geosd", "run", "--study", study)
     at = Pipeline.of(study)
+    accuracies = write_own(study)
     commit_to_publish([str(at.file)], folders_to_publish(study))
-    untracked = ["git", "ls-files", "--others", "--", at.file, at.settings, at.lock]
+    kept = (at.file, at.settings, at.lock, *accuracies)
+    untracked = ["git", "ls-files", "--others", "--", *kept]
     new = subprocess.run(untracked, capture_output=True, text=True, check=True).stdout.split()
     added = [word for file in new for word in ("-I", file)]
     call("-m", "dvc", "exp", "save", "--force", "--name", name, *added, str(at.file))

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from geosd.cli.dvc_metrics import METRICS
 from geosd.cli.snakemake_runs import snakemake_job_graph
 from geosd.config import ConfigError, Family, Study, load, resolve_study_or_family, settings
 from geosd.config.job_counts import ALIGNMENT
@@ -260,9 +261,8 @@ def dvc_yaml(study: Study | Family, stages: Iterable[Stage], profile: str | None
             outs=[out.replace(first.folder, "${item.folder}", 1) for out in first.outs],
         )
         written[rule] = {"foreach": items, "do": entry(template)}
-    metrics = ["docs/metrics"] if name == FIRST else []  # of shipped studies, kept by git
-    if isinstance(study, Study):
-        metrics.append(f"{at.root}results/{name}/analyse/metrics.json")
+    # A folder that git keeps: DVC calls a file that is not there yet an error.
+    metrics = [str(METRICS)] if name == FIRST else []
     drawn = [f"{at.root}figures/{name}/{n}.svg" for n in study.outputs if n.startswith("figure_")]
     pipeline = {
         "vars": [{"snakemake": f"{check} && snakemake {run} --allowed-rules"}],

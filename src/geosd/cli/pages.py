@@ -3,11 +3,12 @@
 import importlib.metadata
 from pathlib import Path
 
+from geosd.cli.dvc_metrics import METRICS, write_metrics
 from geosd.cli.run_manifests import manifests_of_index, summary_of_run_manifests
 from geosd.cli.snakemake_runs import snakemake, write_snakemake_report
 from geosd.config import load, resolve_study
 from geosd.config import settings as settings_of
-from geosd.files import write_json, write_text
+from geosd.files import write_text
 from geosd.provenance.proof import prove
 from geosd.reporting.environment_page import environment_markdown
 from geosd.reporting.method_style import method_style
@@ -106,12 +107,10 @@ def results_pages_program(
         write_text(page, text)
 
 
-def dvc_metrics_page_program(
-    figures: Path = Path("figures"), out: Path = Path("docs/metrics")
-) -> None:
+def dvc_metrics_page_program(figures: Path = Path("figures"), out: Path = METRICS) -> None:
     """Write the accuracies of shipped studies, which git keeps, for `dvc metrics show`.
 
-    A file for each that shows the main table.
+    A folder for each that shows the main table.
 
     Args:
         figures: Where the outputs of studies lie; those with a manifest are shipped.
@@ -119,7 +118,7 @@ def dvc_metrics_page_program(
     for folder in _shipped(figures):
         if "table_main" in read_shipped(folder).outputs:
             scores = read_tidy("scores", shipped_source_tables(folder)["scores"])
-            write_json(out / f"{folder.name}.json", score_table_by_variant(scores))
+            write_metrics(out / folder.name, score_table_by_variant(scores))
 
 
 def _shipped(figures: Path) -> list[Path]:

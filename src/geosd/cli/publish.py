@@ -24,6 +24,7 @@ import tyro
 import yaml
 from dvc.repo import Repo
 
+from geosd.cli.dvc_metrics import write_own
 from geosd.config import Family, load, resolve_study_or_family
 from geosd.config.run_folders import SHARED, RunFolders
 from geosd.files import write_text
@@ -189,11 +190,12 @@ def main(study: str) -> None:
     workflow_records_file(study).write_bytes(gzip.compress(packed, mtime=0))
     # DVC names a folder that it keeps in the .gitignore of the folder above.
     kept = [LOCK if name == PIPELINE else str(Path(name).parent) for name in pipelines]
-    committed = [str(workflow_records_file(study)), *pointers, *kept]
+    metrics = [str(file) for file in write_own(study)]
+    committed = [str(workflow_records_file(study)), *pointers, *kept, *metrics]
     committed += [name for name in ("figures/.gitignore",) if Path(name).exists()]
     if LOCK in kept:
         subprocess.run(("git", "update-index", "--no-skip-worktree", LOCK), capture_output=True)
-    run_to_publish("git", "add", "--", *committed)
+    run_to_publish("git", "add", "--force", "--", *committed)  # git ignores accuracies before
     if run_to_publish("git", "diff", "--cached", "--name-only", "--", *committed):
         run_to_publish("git", "commit", "--quiet", "-m", f"Publish study {study}", "--", *committed)
     # All of a dvc.yaml in place of some of its stages: DVC reads its lock once for each target.
@@ -221,6 +223,7 @@ def dvc_commit(study: str, finished: bool = False) -> None:
     elif not (finished or _is_finished(study)):
         print(f"Study {study} is not finished: `dvc repro` would run all of {pipeline}.")
     else:
+        write_own(study)
         try:
             commit_to_publish([pipeline], folders_to_publish(study))
         except SystemExit as error:
