@@ -28,8 +28,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from geosd.geometry import union_support
+from geosd.models.gguf_checkpoints import find_gguf_in_package, load_gguf
 from geosd.models.load_and_save import load_model
-from geosd.models.released_models import load_gguf_package
 from geosd.objectives.objective import Objective, ObjectiveBatch, ObjectiveStates, build_objective
 from geosd.objectives.reduce import mean_loss
 from geosd.problems.encoding import Encoding
@@ -145,8 +145,9 @@ def opened(case: Case) -> tuple[nn.Module, PreTrainedTokenizerBase]:
     """The base model of a case in float32, and its tokenizer."""
     if len(case.model) == 1:
         return load_model(Path(case.model[0]))
-    model, tokenizer = load_gguf_package(*case.model)
-    return model.float().eval(), tokenizer
+    package, file, sha256 = case.model
+    model, tokenizer = load_gguf(find_gguf_in_package(package, file), sha256)
+    return model.eval(), tokenizer
 
 
 @torch.no_grad()

@@ -318,10 +318,10 @@ def test_shipped_files_are_those_of_their_manifest(manifest):
 def test_shipped_captions_say_what_the_declarations_of_today_say(manifest):
     for name, settings in read_shipped(manifest.parent).outputs.items():
         if name != "claims":
-            caption = manifest.with_name(f"{name}.caption.md").read_text(encoding="utf-8")
+            shipped = manifest.with_name(f"{name}.caption.md").read_text(encoding="utf-8")
             caption = output_spec_caption(name, settings.get("models", ()))
             words = f"**{output_spec_title(name)}.** {caption}"
-            assert " ".join(caption.split()).startswith(words), "make figures"
+            assert " ".join(shipped.split()).startswith(words), "make figures"
 
 
 OF_STUDIES = [path for path in REPOSITORY if not read_shipped(path.parent).studies]

@@ -6,6 +6,7 @@ all its folders, and of its index. Results keep their folders as long as the dig
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -34,7 +35,7 @@ def digests(study: Study) -> Digests:
     folders = RunFolders(study)
     shared = sorted(folders.shared())
     found = {kind: [one for one in shared if one.split("/")[1] == kind] for kind in SHARED}
-    found["runs"] = [repr(row) for row in folders.rows()]
+    found["runs"] = [repr(dataclasses.asdict(row)) for row in folders.rows()]
     return {kind: _digest(lines) for kind, lines in found.items() if lines}
 
 

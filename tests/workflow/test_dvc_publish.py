@@ -23,9 +23,9 @@ SHOWN = "docs/metrics/own/quick/mini-qwen3/geosd.json"
 QUICK_TRAIN = """
 import sys
 from pathlib import Path
-from geosd.config import load, resolve, settings
+from geosd.config import load, resolve_study, settings
 given = dict(zip(sys.argv[2::2], sys.argv[3::2]))
-study = resolve(load("params.yaml"), given["--study"])
+study = resolve_study(load("params.yaml"), given["--study"])
 what = settings("train", study, given["--model"], given["--variant"])
 names = "model.safetensors config.json tokenizer.json steps.csv settings.json manifest.json"
 for name in names.split():
@@ -309,8 +309,9 @@ from geosd.provenance.workflow_records import workflow_records_file
 from geosd.provenance.workflow_records import install_workflow_records
 published = json.loads(gzip.decompress(workflow_records_file("quick").read_bytes()))
 outputs = published["outputs"]
-others = install_workflow_records(workflow_records_file("quick"), outputs, ["figures/quick",
-"results"])[1] assert len(others) == 1
+file = workflow_records_file("quick")
+others = install_workflow_records(file, outputs, ["figures/quick", "results"])[1]
+assert len(others) == 1
 """
 
 

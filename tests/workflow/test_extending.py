@@ -34,7 +34,7 @@ from pathlib import Path
 from geosd.json_lines import read_jsonl, write_jsonl
 from geosd.problems.records import PooledSolutionsRecord, Problem
 from geosd.problems.search.corpora import BLIND
-from geosd.problems.search.equations import Question
+from geosd.problems.search.equations import EquationPair
 from geosd.problems.search.corpora import draw_corpus_solution
 from geosd.cli import base, data, train
 
@@ -54,8 +54,9 @@ data.main(out=out / "data", **shared)
 base.main(model="mini-qwen3", out=out / "base", scratch=out / "s", **shared)
 draw, rows = random.Random(0), []
 for problem in read_jsonl(out / "data/train.jsonl", Problem):
-    solution = draw_corpus_solution(EquationPair.parse(problem.question), replace(BLIND, check=1.0),
-    draw) rows.append(PooledSolutionsRecord(problem.id, (solution,), 4, 1))
+    question = EquationPair.parse(problem.question)
+    solution = draw_corpus_solution(question, replace(BLIND, check=1.0), draw)
+    rows.append(PooledSolutionsRecord(problem.id, (solution,), 4, 1))
 write_jsonl(out / "pool.jsonl", rows)
 train.main(
     model="mini-qwen3", variant="chi_square", seed=0, base=out / "base", pool=out / "pool.jsonl",

@@ -18,7 +18,7 @@ STAND_IN_STEP = """
 import sys
 from pathlib import Path
 from geosd.files import write_text
-from geosd.cli.job import Job
+from geosd.cli.job import StepJob
 
 FILES = {
     "data": "train.jsonl select_train.jsonl select_validation.jsonl test.jsonl card.json",
@@ -51,7 +51,8 @@ if step == "front_page":
     write_text(out, "# A study")
     raise SystemExit
 seed = int(one["seed"]) if "seed" in one else None
-job = Job(step, Path("params.yaml"), one["study"], one.get("model"), one.get("variant"), seed=seed)
+model, variant = one.get("model"), one.get("variant")
+job = StepJob(step, Path("params.yaml"), one["study"], model, variant, seed=seed)
 checkpoints = [one[key] for key in ("base", "checkpoint", "longer") if key in one]
 inputs = [Path(folder, "model.safetensors") for folder in checkpoints]
 inputs += [Path(one[key]) for key in ("problems", "pool", "states") if key in one]

@@ -84,14 +84,14 @@ def test_the_engine_that_samples_reruns_all_that_is_sampled(done, root):
 
 MANIFESTS = """
 from pathlib import Path
-from geosd.config import load, resolve
+from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders, write_run_folders
 from geosd.files import sha256
-from geosd.provenance.code import digest
+from geosd.provenance.code import code_digest
 from geosd.provenance.manifest import manifest
 from geosd.provenance.manifest import write_manifest
 from geosd.cli.stale import _current_results
-study = resolve(load("params.yaml"), "quick")
+study = resolve_study(load("params.yaml"), "quick")
 write_run_folders(Path("results/quick/runs.csv"), RunFolders(study).rows())
 for result, now in _current_results(study, Path("figures")).items():
     own = result.suffix == ""
@@ -100,7 +100,7 @@ for result, now in _current_results(study, Path("figures")).items():
         files = result.iterdir() if own else result.parent.glob("[!m]*.*")
         outputs = {each.name: sha256(each) for each in files if "manifest" not in each.name}
         made = manifest("runs", [], now.settings, 1.0, outputs)
-        made["code"] |= {"digest": digest(now.code), "files": now.code}
+        made["code"] |= {"digest": code_digest(now.code), "files": now.code}
         write_manifest(file, made)
 """
 

@@ -11,7 +11,7 @@ unless its files lie there already.
     results/data/<source>-<digest>/manifest.json = code, machine, time, hashes
 """
 
-SOURCE = code.module_of("source", STUDY.section("data")["source"])
+SOURCE = code.code_module("source", STUDY.section("data")["source"])
 CATALOGUE = Path("src", *SOURCE.split(".")).with_suffix(".yaml")
 
 

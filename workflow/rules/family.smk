@@ -13,7 +13,7 @@ from geosd.reporting import specs
 
 FAMILY = resolve_family(PARAMS, config["study"])
 PAGE, STYLE = "workflow/scripts/page.py", "workflow/report/page.css"
-PAGE_CODE = code.digest({PAGE: code.meaning(Path(PAGE))})
+PAGE_CODE = code.code_digest({PAGE: code.code_meaning(Path(PAGE))})
 
 # What the report's first page says; Snakemake shows its templates nothing else.
 config["report"] = {
@@ -23,7 +23,7 @@ config["report"] = {
 }
 
 for name in FAMILY.outputs:
-    spec, kind = specs.declarations()[name], specs.output_kind(name)
+    spec, kind = specs.output_spec_declarations()[name], specs.output_kind(name)
     files = {ending: f"<figures>/{name}.{ending}" for ending in kind.extensions}
     if "svg" in files:
         files["svg"] = report(

@@ -20,7 +20,7 @@ config["report"] = {
 PAGES = [name for name in STUDY.outputs if not name.startswith("figure_")]
 PAGES += ["configuration", "environment"]
 PAGE, STYLE = "workflow/scripts/page.py", "workflow/report/page.css"
-PAGE_CODE = code.digest({PAGE: code.meaning(Path(PAGE))})
+PAGE_CODE = code.code_digest({PAGE: code.code_meaning(Path(PAGE))})
 TITLES = {name: spec.title for name, spec in specs.output_specs().items()} | {
     "claims": "the paper's claims",
     "configuration": "the study as it was run",

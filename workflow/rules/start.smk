@@ -79,7 +79,7 @@ def keep_configuration():
 
 def code_of(step, settings=None, modules=()):
     """The digest of the code behind one step, for the params of its rule."""
-    return code.digest(code.code_of(step, settings, modules, Path("src")))
+    return code.code_digest(code.code_of(step, settings, modules, Path("src")))
 
 
 def scale(base):

@@ -41,8 +41,8 @@ def main(study: str = "quick") -> None:
 def redraw_figures(study: str, figures: Path = Path("figures")) -> None:
     """Ship a study or family anew from what is shipped: tables, figures, verdicts, manifest."""
     is_family = bool(read_shipped(figures / study).studies)
-    program = ship_family if is_family else ship
-    program.redraw(study, figures)
+    redraw = ship_family.redraw_shipped_family if is_family else ship.redraw_shipped
+    redraw(study, figures)
 
 
 def _reads_what_is_shipped(resolved: Study | Family, read: Sequence[Path]) -> bool:

@@ -115,7 +115,7 @@ class _Keys(BaseModel):
 
     code: dict[str, Any]
     packages: dict[str, str]
-    manifest_device: dict[str, Any]
+    device: dict[str, Any]
     wall_s: float
     peak_memory_bytes: dict[str, int]
     inputs: dict[str, str]
