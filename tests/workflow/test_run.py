@@ -14,7 +14,7 @@ import pytest
 
 from geosd.cli import extras, figures, pages, publish, run, snakemake_runs
 from geosd.cli.snakemake_runs import snakemake
-from geosd.config import load, resolve_study
+from geosd.config import load, resolve_family, resolve_study
 from geosd.config.run_folders import RunFolders
 from geosd.provenance.code import code_version
 from geosd.provenance.manifest import manifest, write_manifest
@@ -180,6 +180,18 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
     os.utime(table, (page.stat().st_mtime + 1,) * 2)
     with pytest.raises(SystemExit):
         snakemake_runs.write_snakemake_report("quick")
+
+
+def test_a_family_runs_each_of_its_studies_and_is_drawn_last(monkeypatch, root):
+    ran = []
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(run, "snakemake", lambda name, *words: ran.append(name))
+    monkeypatch.setattr(run, "print_run_summary", lambda study: None)
+    monkeypatch.setattr(run, "write_snakemake_report", lambda study: None)
+    run.main("miniature_parts")
+    family = resolve_family(load("params.yaml"), "miniature_parts")
+    assert len(family.studies) > 1
+    assert ran == [*family.studies, "miniature_parts"]
 
 
 def test_what_was_found_is_said_before_the_report_of_how_it_was_made(monkeypatch, root, capsys):

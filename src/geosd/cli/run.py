@@ -68,7 +68,7 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
 
 def _run_family(family: Family, outputs_only: bool) -> None:
     """Run each study of a family, unless its outputs are wanted alone; then draw the family."""
-    with planned_configuration(family.params):
+    with planned_configuration():
         for study in [] if outputs_only else family.studies:
             print(f"== {study}", flush=True)
             main(study)
