@@ -264,7 +264,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
         kept_of_run = ("steps.csv", *(f"snapshots/step_4.{e}" for e in ENDINGS))
         keep("longer run", *(longer / name for name in (*kept_of_run, "config.json")))
         entries = make_raw_files(raw)
-        patch.setattr(data_program, "load_dataset_catalogue", lambda source: entries)
+        patch.setattr(data_program, "load_dataset_catalogue", lambda *_: entries)
         keep("raw files", *(raw / entry.name for entry in entries))
         validated = Path("rates/scores.csv")
         validated.parent.mkdir()
@@ -298,7 +298,7 @@ def study(root, tmp_path_factory) -> Iterator[SimpleNamespace]:
             "raw files": lambda out: data_program.fetch_data_program(STUDY, out, params),
             "rates/scores.csv": select_again,
             "rendered scores.csv": lambda out: render.main(
-                "table_main", STUDY, out, (tables[0], tables[1]), params
+                "table_main", STUDY, out, (*tables[:2], Path("analyse/shares.csv")), params
             ),
             "shipped scores.csv": draw_again,
             "rows.jsonl": lambda out: grade.main(data / "rows.jsonl", out / "rows.jsonl"),

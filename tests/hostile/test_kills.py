@@ -354,7 +354,7 @@ def finished(tmp_path_factory):
     ]
     with pytest.MonkeyPatch.context() as patch:
         of = "geosd.problems.dataset_download"
-        patch.setattr(f"{of}.load_dataset_catalogue", lambda source: entries)
+        patch.setattr(f"{of}.load_dataset_catalogue", lambda *_: entries)
         patch.setattr(f"{of}._from_hub", lambda entry, **_: folder / entry.file)
         patch.setattr("geosd.provenance.code._git", lambda *_: None)
         log, found = folder.with_suffix(".log"), contents(folder)

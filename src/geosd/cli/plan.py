@@ -43,16 +43,14 @@ from geosd.costs.workload import (
 from geosd.models.architectures import architecture, published_architectures
 from geosd.prerequisites import slurm
 from geosd.prerequisites.checks import missing_by_checks, report_checks
+from geosd.problems.benchmark_sizes import benchmark_sizes
 from geosd.problems.records import ID
-from geosd.problems.sources import get_data_source
 from geosd.reporting import plan_tables
 from geosd.reporting.plan_tables import PlanCalendarRow
 
 SITE = Path("profiles/slurm/site.yaml")
 OTHER_BOUNDS = ((64, None), (64, 16))
 """Jobs and trainings at once, a line of the plan for each pair; None is the site's own limit."""
-BENCHMARKS = {"aime24": 30, "aime25": 30, "amc23": 40, "math500": 500}
-"""Problems of the whole benchmarks."""
 
 
 def main(
@@ -367,10 +365,8 @@ def _evaluation(data: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Sampl
     if data["purpose"] != "study":
         problems = data["select_validation"]
         return SamplingWorkload(problems * samples, cap, problems, 1)
-    each = data["test_per_benchmark"]
-    sizes = get_data_source(data["source"]).benchmark_sizes(data["raw"])
-    sizes = BENCHMARKS if sizes is None else sizes
-    problems = {ID: data["test_id"], **{name: each or size for name, size in sizes.items()}}
+    sizes = benchmark_sizes(data) or {}
+    problems = {ID: data["test_id"], **sizes}
     drawn = dict.fromkeys(sizes, evaluation["coverage"]) | {ID: samples}
     drawn |= evaluation.get("allocation") or {}
     sequences = sum(number * drawn[name] for name, number in problems.items())

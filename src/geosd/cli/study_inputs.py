@@ -17,8 +17,11 @@ from geosd.config.run_folders import RunFolders
 from geosd.models.architectures import published_architectures
 from geosd.models.context_length import ContextError, check_context
 from geosd.prerequisites.checks import PrerequisiteCheck
+from geosd.problems import study_problems
 from geosd.problems.dataset_download import load_dataset_catalogue
 from geosd.problems.encoding import encoding_of
+from geosd.problems.fresh_benchmarks import fresh_benchmarks
+from geosd.problems.fresh_files import check_fresh
 from geosd.problems.problem_splits import ProblemSplits
 from geosd.problems.records import Problem
 from geosd.problems.sources import get_data_source
@@ -51,19 +54,34 @@ def check_study_inputs(study: Study, models: Sequence[str]) -> list[Prerequisite
 def _problems(study: Study) -> tuple[ProblemSplits | None, list[PrerequisiteCheck]]:
     """The splits as the job draws them, where no job has yet; and what there is to say of them."""
     data = study.section("data")
-    source = get_data_source(data["source"])
-    if load_dataset_catalogue(data["source"]) or _is_drawn(study):
+    if _is_drawn(study):
         return None, []
+    if load_dataset_catalogue(data["source"]):
+        return None, _catalogued(study)
     try:
         given = settings("data", study)
-        splits = source.prepare(given)
-        remarks = source.remarks(given)
+        splits = study_problems.prepare(given)
+        remarks = study_problems.remarks(given)
     except CHECKED as error:
         return None, [_refused("problems", error)]
     counts = {"to train on": splits.train, "to select with": splits.select, "to test": splits.test}
     words = ", ".join(f"{len(problems)} {purpose}" for purpose, problems in counts.items())
     found = [PrerequisiteCheck("problems", "ok", words)]
     return splits, [*found, *(PrerequisiteCheck("problems", "note", remark) for remark in remarks)]
+
+
+def _catalogued(study: Study) -> list[PrerequisiteCheck]:
+    """What there is to say of a published data set's files, which a job reads later."""
+    data = settings("data", study)
+    checks = [
+        PrerequisiteCheck("problems", "note", remark) for remark in study_problems.remarks(data)
+    ]
+    fresh = fresh_benchmarks(data.get("fresh", ()))
+    try:
+        check_fresh(Path(data["raw"]), fresh, data["source"])
+    except CHECKED as error:
+        return [*checks, _refused("fresh benchmarks", error)]
+    return checks
 
 
 def _is_drawn(study: Study) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 ADDED_LATER: dict[str, tuple[Any, ...]] = {
     "data.conflict": (None, 1.0),
     "data.date": (None,),
+    "data.fresh": ([],),
     "data.wording": (None,),
     "evaluation.allocation": (None,),
     "pool.solutions": ("rollouts",),

@@ -32,6 +32,7 @@ from geosd.config.study import Study
 from geosd.dotted_keys import dotted_items
 from geosd.models.architectures import TINY_MODELS
 from geosd.models.shipped_base_models import SHIPPED, shipped_base_model_draws
+from geosd.problems.fresh_benchmarks import BY_FILE
 from geosd.problems.sources import get_data_source, names
 from geosd.reporting.specs import output_specs
 
@@ -167,6 +168,10 @@ def _sections(study: Study, model: str) -> Iterator[Clash]:
         yield ("data", "source"), message + alternatives_in_error(data["source"], list(names()))
         return
     yield from _counts(data)
+    pinned = [text for text in data.get("fresh", ()) if "@" in text]
+    if pinned and data["source"] != BY_FILE:
+        message = f"{pinned[0]} pins a file, and {data['source']} needs no pin: its problems are"
+        yield ("data", "fresh"), f"{message} drawn anew where a file changes; give the name alone."
     if from_files and data["raw"] is None:
         yield (
             ("data", "raw"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from geosd.config.schema_base import (
     Count,
@@ -17,6 +17,15 @@ from geosd.config.schema_base import (
     Words,
     optional_schema,
 )
+from geosd.problems.fresh_benchmarks import FRESH_TEXT, fresh_benchmarks
+
+FreshText = Annotated[str, Field(pattern=FRESH_TEXT, max_length=160)]
+"""A fresh benchmark: its name, or name@SHA-256 of its file."""
+
+
+def _named_once(texts: tuple[str, ...]) -> tuple[str, ...]:
+    fresh_benchmarks(texts)
+    return texts
 
 
 class DataThinking(SectionSchema):
@@ -78,6 +87,10 @@ class Data(SectionSchema):
     overlaps: Literal["exclude", "keep"]
     """Whether DAPO problems that are also in a benchmark are left out, or drawn and only reported.
     Not given in the paper."""
+    fresh: Annotated[tuple[FreshText, ...], AfterValidator(_named_once)] = optional_schema(())
+    """Further, younger benchmarks: `aime26`, `hmmt_feb26`, `hmmt_nov25`, `brumo25`, or any
+    file among the benchmarks; a file that nothing else pins is `name@SHA-256`. They are scored and
+    shown apart, and no average and no test reads them. docs/problems.md."""
     purpose: Literal["study", "selection", "validation"]
     """A study trains on `train` and is judged on the benchmarks. A selection of hyperparameters is
     judged on `select_validation` alone, and trains on `select_train`, Appendix "Baselines", or for

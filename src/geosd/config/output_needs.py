@@ -14,6 +14,7 @@ from geosd.config.rule_settings import geosd_part_settings, long_geosd_run_setti
 from geosd.config.study import Study
 from geosd.config.sweeps import sweep_points
 from geosd.models.architectures import TINY_MODELS, published_architectures
+from geosd.problems.fresh_benchmarks import fresh_benchmarks
 from geosd.reporting.specs import OutputSpec, family_specs, output_spec_title, output_specs
 
 
@@ -163,6 +164,8 @@ def _benchmarks(study: Study, _: OutputSpec) -> str:
     data = study.section("data")
     raw = Path(data["raw"] or "")
     files = [raw] if raw.is_file() else [*raw.glob("*.jsonl")]
+    fresh = {one.name for one in fresh_benchmarks(data.get("fresh", ()))}
+    files = [file for file in files if file.stem not in fresh]
     if data["source"] != "jsonl" or len(files) != 1:  # where there is none, the first job says so
         return ""
     return (

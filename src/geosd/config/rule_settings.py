@@ -90,6 +90,11 @@ def _data(study: Study, *_: Any) -> Settings:
     return _without(_section(study, "data"), "thinking", "wording", "date", "purpose")
 
 
+def _fetch(study: Study, *_: Any) -> Settings:
+    data = _section(study, "data")
+    return {key: data[key] for key in ("source", "raw", "fresh") if key in data}
+
+
 def _base(study: Study, model: str, _: Any, draw: int) -> Settings:
     section = study.section("base", model)
     folder = study.shipped_base(model, draw)
@@ -319,7 +324,7 @@ OUTPUT_SETTINGS: dict[str, Callable[[Study, OutputSpec], Any]] = {
 """Settings that a table or figure may ask for, and keys of the protocol."""
 
 RULES: dict[str, Callable[..., Settings]] = {
-    "fetch": lambda study, *_: _only(study.section("data"), "source", "raw"),
+    "fetch": _fetch,
     # What a study or a selection takes of the problems, `purpose`, changes none of them.
     "data": _data,
     "base": _base,

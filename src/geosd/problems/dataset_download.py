@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -12,6 +12,7 @@ import pyarrow.parquet
 import yaml
 
 from geosd.files import copy_file, sha256, write_text
+from geosd.problems.fresh_benchmarks import FreshBenchmark
 
 
 class WrongFileError(ValueError):
@@ -30,7 +31,8 @@ class DatasetCatalogueEntry:
     the commit `revision`. `sha256` is None where it is not known; `same` are those of other files
     with the same rows. `columns` are the repository's names of id, problem and answer
     (None keeps the file as is), `integers` says that every answer is one, written 70 for `070`;
-    `rows` and `answers` (`downloaded_answers_sha256`) are checked where they are given.
+    `rows` and `answers` (`downloaded_answers_sha256`) are checked where they are given. A `fresh` one is a
+    benchmark that a study reads where its `data.fresh` lists it.
     """
 
     name: str
@@ -43,10 +45,27 @@ class DatasetCatalogueEntry:
     integers: bool = False
     rows: int | None = None
     answers: str | None = None
+    fresh: bool = False
 
 
-def load_dataset_catalogue(source: str) -> tuple[DatasetCatalogueEntry, ...]:
-    """The catalogue of a data set, its files in order; none where it has no catalogue."""
+def load_dataset_catalogue(
+    source: str, fresh: Sequence[FreshBenchmark] = ()
+) -> tuple[DatasetCatalogueEntry, ...]:
+    """The catalogue of a data set, its files in order; none where it has no catalogue.
+
+    They are the data set's own, then the `fresh` benchmarks that the catalogue knows.
+    """
+    known = load_fresh(source)
+    own = [entry for entry in _entries(source) if not entry.fresh]
+    return (*own, *(known[one.name] for one in fresh if one.name in known))
+
+
+def load_fresh(source: str) -> dict[str, DatasetCatalogueEntry]:
+    """The fresh benchmarks in the catalogue of a data set, by name."""
+    return {Path(entry.name).stem: entry for entry in _entries(source) if entry.fresh}
+
+
+def _entries(source: str) -> tuple[DatasetCatalogueEntry, ...]:
     name = f"{source.replace('-', '_')}.yaml"
     path = resources.files("geosd.problems.sources").joinpath(name)
     if not path.is_file():
@@ -166,7 +185,7 @@ def downloaded_answers_sha256(answers: Iterable[str]) -> str:
 
 
 def _check_answers(entry: DatasetCatalogueEntry, path: Path) -> None:
-    """Hold a benchmark to its number of problems and to their answers."""
+    """Hold a benchmark to its number of problems and to their answers, where these are known."""
     try:
         rows = [json.loads(line) for line in path.read_bytes().splitlines()]
         answers = [str(row["answer"]) for row in rows]
@@ -176,9 +195,9 @@ def _check_answers(entry: DatasetCatalogueEntry, path: Path) -> None:
             " fetch it again."
         ) from error
     got = downloaded_answers_sha256(answers)
-    if (len(rows), got) != (entry.rows, entry.answers):
+    if (len(rows), got) != (entry.rows or len(rows), entry.answers or got):
         raise WrongFileError(
             f"{entry.name} ({path}): expected {entry.rows} problems whose answers hash to"
-            f" {entry.answers}, got {len(rows)} and {got}.\nHint: it is another edition of the"
-            " benchmark; remove the file and fetch it again."
+            f" {entry.answers or 'anything'}, got {len(rows)} and {got}.\nHint: it is another"
+            " edition of the benchmark; remove the file and fetch it again."
         )

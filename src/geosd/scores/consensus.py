@@ -8,7 +8,8 @@ from itertools import chain
 from statistics import fmean
 from typing import Any
 
-from geosd.problems.records import SampleRecord, is_ood_record
+from geosd.problems.fresh_benchmarks import in_ood_average
+from geosd.problems.records import SampleRecord
 from geosd.scores.avg_and_pass_at_k import pass_at_k
 from geosd.scores.samples_by_problem import count_correct, group_by_benchmark, group_by_problem
 
@@ -84,10 +85,10 @@ def consensus_rows(
 ) -> list[tuple[str, float, int, float]]:
     """A run's rows of the consensus table: quantity, x, problems and value.
 
-    The `first` m samples of a problem are compared for agreement. A run without OOD problems, as in
-    a selection of hyperparameters, has no row.
+    The `first` m samples of a problem are compared for agreement. Fresh benchmarks
+    are left out. A run without OOD problems, as in a selection of hyperparameters, has no row.
     """
-    ood = [sample for sample in samples if is_ood_record(sample.benchmark)]
+    ood = [sample for sample in samples if in_ood_average(sample.benchmark)]
     if not ood:
         return []
     benchmarks = group_by_benchmark(ood).values()

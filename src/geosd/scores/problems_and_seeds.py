@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from geosd.problems.fresh_benchmarks import in_ood_average
 from geosd.problems.records import is_ood_record
 from geosd.scores.tidy import select_tidy_rows
 
@@ -41,17 +42,22 @@ def shares_by_problem_and_seed(
 ) -> dict[str, pd.DataFrame]:
     """Benchmark -> the share of right samples of a method, a row for each seed, in ascending order.
 
-    Columns are problems in the order of their names. `outside` chooses the OOD benchmarks, or the
-    others.
+    Columns are problems in the order of their names. `outside` chooses the benchmarks of
+    the OOD average, or ID; fresh ones are in neither.
     """
+    chosen = in_ood_average if outside else _is_inside
     rows = select_tidy_rows(shares, model=model, variant=variant)
     found = {}
     for benchmark, of_benchmark in rows.groupby("benchmark", sort=True):
-        if is_ood_record(str(benchmark)) is outside:
+        if chosen(str(benchmark)):
             found[str(benchmark)] = of_benchmark.pivot(
                 index="seed", columns="problem_id", values="share"
             )
     return found
+
+
+def _is_inside(benchmark: str) -> bool:
+    return not is_ood_record(benchmark)
 
 
 def gaps_by_problem_and_seed(
@@ -76,6 +82,22 @@ def gaps_by_problem_and_seed(
 
 def _same_places(a: pd.DataFrame, b: pd.DataFrame) -> bool:
     return a.index.equals(b.index) and a.columns.equals(b.columns)
+
+
+def of_independent_runs(gaps: Sequence[np.ndarray], draws: np.ndarray) -> list[np.ndarray]:
+    """The differences of independent runs by problems: means over the seeds of each base model.
+
+    Runs of one base model share it (`replicate_means` in `geosd.scores.statistics`); with a single
+    base model the seeds themselves are independent.
+
+    Args:
+        gaps: Of each benchmark the differences, seeds by problems.
+        draws: The draw of the base model that each seed starts from.
+    """
+    distinct = np.unique(draws)
+    if len(distinct) < 2:
+        return [*gaps]
+    return [np.stack([of[draws == draw].mean(axis=0) for draw in distinct]) for of in gaps]
 
 
 def over_problems(

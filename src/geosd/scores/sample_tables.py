@@ -7,7 +7,8 @@ from statistics import fmean
 
 from geosd.files import DamagedFileError, remake_file_hint
 from geosd.json_lines import DamagedLineError, read_jsonl
-from geosd.problems.records import SampleRecord, is_ood_record
+from geosd.problems.fresh_benchmarks import in_ood_average
+from geosd.problems.records import SampleRecord
 from geosd.problems.search.habits import HABITS, habit_shares
 from geosd.scores.samples_by_problem import count_correct, group_by_benchmark
 from geosd.scores.score_table import OOD_AVERAGE, ScoredRun
@@ -28,7 +29,7 @@ def sample_habit_rows(samples: Sequence[SampleRecord]) -> list[tuple[str, str, f
     A habit without occasion has no row, nor a mean where a benchmark lacks its row.
     """
     shares = {name: habit_shares(of) for name, of in group_by_benchmark(samples).items()}
-    outside = [of_name for name, of_name in shares.items() if is_ood_record(name)]
+    outside = [of_name for name, of_name in shares.items() if in_ood_average(name)]
     if outside:
         shares[OOD_AVERAGE] = {}
         for habit in HABITS:

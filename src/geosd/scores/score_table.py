@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from geosd.files import DamagedFileError, remake_file_hint
+from geosd.problems.fresh_benchmarks import is_fresh, shown_name
 from geosd.problems.grading import NOT_COMPARED
 from geosd.problems.records import ID, Reason, SampleRecord
 from geosd.scores.avg_and_pass_at_k import avg_at_k, mean_pass_at_k
@@ -67,7 +68,8 @@ def collect_scores(scored: Mapping[ScoredRun, pd.DataFrame]) -> pd.DataFrame:
 def score_run(samples: Sequence[SampleRecord], pass_k: Sequence[int]) -> pd.DataFrame:
     """Score one run's samples: every metric on every benchmark, with the OOD average appended.
 
-    `pass_k` are the k of the pass@k rows. The columns that name the run are left out.
+    The average leaves fresh benchmarks out, whose split is "fresh". `pass_k` are the k of the
+    pass@k rows. The columns that name the run are left out.
 
     A benchmark of fewer samples a problem than some k has no row for it.
 
@@ -75,7 +77,7 @@ def score_run(samples: Sequence[SampleRecord], pass_k: Sequence[int]) -> pd.Data
         ValueError: There are no samples.
     """
     rows = [
-        (name, "ID" if name == ID else "OOD", *row)
+        (name, _split(name), *row)
         for name, members in group_by_benchmark(samples).items()
         for row in _benchmark(members, pass_k)
     ]
@@ -90,6 +92,13 @@ def score_run(samples: Sequence[SampleRecord], pass_k: Sequence[int]) -> pd.Data
     averages = averages[averages["size"] == ood["benchmark"].nunique()]["mean"].rename("value")
     average = averages.reset_index().assign(benchmark=OOD_AVERAGE, split="OOD")
     return pd.concat([table, average], ignore_index=True)
+
+
+def _split(benchmark: str) -> str:
+    """The word of the column `split`."""
+    if benchmark == ID:
+        return "ID"
+    return "fresh" if is_fresh(benchmark) else "OOD"
 
 
 def _benchmark(
@@ -180,13 +189,21 @@ def scored_ood_benchmarks(scores: pd.DataFrame, model: str) -> list[str]:
     return [name for name in names if name != OOD_AVERAGE]
 
 
+def fresh_scored(scores: pd.DataFrame, model: str) -> list[str]:
+    """Names of a model's fresh benchmarks in the score table, in its order."""
+    return [*select_tidy_rows(scores, model=model, split="fresh")["benchmark"].unique()]
+
+
 def score_table_by_variant(scores: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
     """The score table in short: each variant's accuracy, ID and OOD, for `dvc metrics diff`.
 
     It is model -> variant -> name of the number -> percent, rounded to hundredths: `ID avg@k`,
-    `ID pass@k`, `OOD avg@k` and `OOD pass@k`, means over runs, with the largest k there is.
+    `ID pass@k`, `OOD avg@k` and `OOD pass@k`, and both of each fresh benchmark by its name; means
+    over runs, with the largest k there is.
     """
     labels = {ID: "ID", OOD_AVERAGE: "OOD"}
+    for name in select_tidy_rows(scores, split="fresh")["benchmark"].unique():
+        labels[name] = shown_name(name)
     largest = {
         name: int(select_tidy_rows(scores, metric=name)["k"].max()) for name in ("avg@k", "pass@k")
     }

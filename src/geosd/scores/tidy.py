@@ -68,7 +68,7 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 }
 """Columns that a row is about; its other columns name it, and no two rows have the same name."""
 WORDS: Mapping[str, tuple[str, ...]] = {
-    "split": ("ID", "OOD", "train"),
+    "split": ("ID", "OOD", "fresh", "train"),
     "ranking": ("pi_0", "live"),
 }
 """Columns in which only these words stand."""
