@@ -23,13 +23,17 @@ MODELS = ("mini-qwen3", "unheard-of")
 QUICK = ["geosd", "fwdkl", "pi_0", "grpo", "revkl"]
 
 
-def main_table(scores, models, methods, ends=()):
-    """`table_main`; `ends` are rows (model, variant, seed, d_FR) of the drift at the end."""
+def main_table(scores, models, methods, ends=(), shares=()):
+    """`table_main`; `ends` are rows (model, variant, seed, d_FR) of the drift at the end.
+
+    `shares` are rows of the table of shares, without which there are no intervals.
+    """
     drift = pd.DataFrame(
         [(m, v, seed, 0, "drift/pi_0", far) for m, v, seed, far in ends],
         columns=list(COLUMNS["drift"]),
     )
-    return table_main.build(scores, drift, models, methods)
+    of_problems = pd.DataFrame([*shares], columns=list(COLUMNS["shares"]))
+    return table_main.build(scores, drift, of_problems, models, methods)
 
 
 def column(table, key):

@@ -82,11 +82,11 @@ def test_what_the_responses_do_is_collected_and_shown(study, tmp_path):
 
 @pytest.mark.slow
 def test_every_output_of_the_workflow_is_made_twice_the_same(study, tmp_path):
-    tables = ("scores", "drift", "consensus")
-    scores, drift, consensus = (study / "analyse" / f"{name}.csv" for name in tables)
+    tables = ("scores", "drift", "consensus", "shares")
+    scores, drift, consensus, shares = (study / "analyse" / f"{name}.csv" for name in tables)
     for out in (tmp_path / "a", tmp_path / "b"):
         for name in SHOWN:
-            tidy = (scores, drift) if name == "table_main" else (scores,)
+            tidy = (scores, drift, shares) if name == "table_main" else (scores,)
             render.main(name, "quick", out, tidy, PARAMS)
         claims.main("quick", (scores, drift, consensus), out, PARAMS)
     tables = {f"{t}.{e}" for t in SHOWN[:3] for e in ("csv", "md", "tex")}

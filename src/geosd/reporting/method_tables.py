@@ -9,6 +9,7 @@ from geosd.reporting.method_style import method_style
 from geosd.reporting.sentences import accuracy_in_sentence, number_of_runs_sentence
 from geosd.reporting.tables import Table, TableCell, TableColumn, TableRow, rank_table
 from geosd.scores.factorial_effects import effect_over_draws
+from geosd.scores.problems_and_seeds import ProblemsAndSeedsInterval
 from geosd.scores.score_table import scores_by_seed
 from geosd.scores.statistics import GroupStatistics, replicate_means, student_effect_interval
 
@@ -67,6 +68,17 @@ def over_draws_method_cell(values: pd.Series, draws: pd.Series, form: str) -> Ta
     if found is None:
         return TableCell(None)
     return TableCell(found[0].difference, found[0].high - found[0].difference, form)
+
+
+def interval_text(interval: ProblemsAndSeedsInterval) -> str:
+    """The ends of an interval in points, in brackets."""
+    return f"[{signed_text(interval.low)}, {signed_text(interval.high)}]"
+
+
+def signed_text(value: float) -> str:
+    """A number with one decimal and its sign; a zero has none."""
+    text = f"{value:+.1f}"
+    return (text if float(text) else text[1:]).replace("-", "−")
 
 
 MethodColumn = tuple[TableColumn, Callable[[str], TableCell]]

@@ -8,6 +8,8 @@ from functools import partial
 import pandas as pd
 
 from geosd.claims.judging import HARDLY_MOVED
+from geosd.reporting.fresh_columns import FRESH_NOTE, fresh_columns
+from geosd.reporting.interval_columns import INTERVALS_NOTE, has_intervals, interval_columns
 from geosd.reporting.method_style import method_style, ordered_methods
 from geosd.reporting.method_tables import (
     MethodColumn,
@@ -34,14 +36,23 @@ STILL = "†"
 
 
 def build(
-    scores: pd.DataFrame, drift: pd.DataFrame, models: Sequence[str], methods: Sequence[str]
+    scores: pd.DataFrame,
+    drift: pd.DataFrame,
+    shares: pd.DataFrame,
+    models: Sequence[str],
+    methods: Sequence[str],
 ) -> Table:
     """Build `table_main`: ID, OOD average and its change from pi_0 by method.
+
+    Next to the change stand its intervals over problems, and over problems and seeds, where
+    `shares` has rows: a study that was shipped without them has none. Fresh benchmarks have
+    another group of columns.
 
     Where the scores say why responses were not compared with the right answer, their shares stand
     under the table. `STILL` marks methods whose mean d_FR from pi_0 ends below `HARDLY_MOVED`.
     """
     columns: list[MethodColumn] = []
+    with_intervals, has_fresh = False, False
     for model in models:
         accuracy = partial(accuracy_method_cell, scores, model)
         in_distribution = TableColumn(f"{model}.{ID}", "ID", model, "high")
@@ -52,10 +63,20 @@ def build(
             (average, partial(accuracy, benchmark=OOD_AVERAGE)),
             (change, partial(_change, scores, model)),
         ]
+        with_intervals = with_intervals or has_intervals(shares, model)
+        if has_intervals(shares, model):
+            columns += interval_columns(shares, model, methods)
+        fresh = fresh_columns(scores, model)
+        has_fresh = has_fresh or bool(fresh)
+        columns += fresh
     note = (
         f"{method_table_accuracy_note(scores)}. OOD avg. is taken within each run over its OOD"
         " benchmarks; Δ OOD is its change from π₀."
     )
+    if with_intervals:
+        note += INTERVALS_NOTE
+    if has_fresh:
+        note += FRESH_NOTE
     still = [name for name in methods if _hardly_moved(drift, models, name)]
     if still:
         note += (

@@ -7,11 +7,10 @@ from typing import Any
 import pandas as pd
 
 from geosd.reporting.factorial_runs import DIVERGENCES, OPTIMISERS, Parts
-from geosd.reporting.method_tables import candidate_method_table
+from geosd.reporting.method_tables import candidate_method_table, interval_text, signed_text
 from geosd.reporting.tables import Table, TableCell, TableColumn
 from geosd.scores.factorial_effects import factorial_curvature_ratio
 from geosd.scores.problems_and_seeds import (
-    ProblemsAndSeedsInterval,
     by_seed,
     gaps_by_problem_and_seed,
     over_problems,
@@ -113,20 +112,10 @@ def _cells(a: Mapping[str, Shares], b: Mapping[str, Shares]) -> dict[str, TableC
         gaps = gaps_by_problem_and_seed(a[key], b[key])
         alone, both = over_problems(gaps), over_problems_and_seeds(gaps)
         cells[key] = TableCell(both.difference, form="+.1f")
-        cells[f"{key}.problems"] = TableCell(_ends(alone))
-        cells[f"{key}.both"] = TableCell(_ends(both))
-        cells[f"{key}.seeds"] = TableCell(", ".join(_signed(value) for value in by_seed(gaps)))
+        cells[f"{key}.problems"] = TableCell(interval_text(alone))
+        cells[f"{key}.both"] = TableCell(interval_text(both))
+        cells[f"{key}.seeds"] = TableCell(", ".join(signed_text(value) for value in by_seed(gaps)))
     return cells
-
-
-def _ends(interval: ProblemsAndSeedsInterval) -> str:
-    return f"[{_signed(interval.low)}, {_signed(interval.high)}]"
-
-
-def _signed(value: float) -> str:
-    """A number with one decimal and its sign; a zero has none."""
-    text = f"{value:+.1f}"
-    return (text if float(text) else text[1:]).replace("-", "−")
 
 
 def _note(shares: pd.DataFrame, model: str, parts: Parts) -> str:
