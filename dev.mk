@@ -26,7 +26,8 @@ test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of 
 	.venv-vllm/bin/python -m pytest -s tests/sampling/test_installed_vllm.py tests/benchmarks/test_gpu_weight_sync.py
 
 test-verl: .venv-verl/installed  ## the loss for verl inside verl's own steps, in an environment of its own
-	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py tests/integrations/test_verl_teachers.py
+	.venv-verl/bin/python -m pytest tests/integrations/test_verl_loss.py tests/integrations/test_verl_teachers.py \
+	  tests/conformance/test_trainers.py
 
 # Tests that meet torch and transformers in what they compute, and not by the lock.
 test-newest: .venv-newest/installed  ## models, samplers and training at the newest versions that resolve together

@@ -49,7 +49,8 @@ def check(
             `tokens` [B, T], `top_k`, and of the loss's settings, such as `beta`; called with those
             that it names. Returns the loss of the batch; or a loss for each position [B, T]; or a
             pair, the loss of the batch and its gradient [B, T, V] by the student's logits. Without
-            `top_k` it is checked on the whole vocabulary alone, without `beta` at 0.5 alone.
+            `top_k` it is checked on the whole vocabulary alone, without `beta` at 0.5 alone. Logits
+            are those before the cap of Gemma 2, which a function that names `softcap` must apply.
         name: Which loss it claims to be: a key of `losses` in the file.
         dtype: Of the logits; errors up to 1e-5 in float32 and 1e-12 in float64 are rounding.
         arrays: What the logits come as.
@@ -59,6 +60,26 @@ def check(
 
     Raises:
         AssertionError: A case is wrong; has a table of the cases, and the likeliest fault.
+        ValueError: No loss has this name, or the function has a parameter that nothing fills.
+    """
+    rows = examine(loss, name, dtype=dtype, arrays=arrays, detached=detached, leave_out=leave_out)
+    if any(row.faults for row in rows):
+        raise AssertionError(f"{name} is not what its formula says.\n{conformance_table(rows)}")
+    return rows
+
+
+def examine(
+    loss: Callable[..., Any],
+    name: str = "geosd",
+    *,
+    dtype: Literal["float32", "float64"] = "float32",
+    arrays: Literal["torch", "numpy"] = "torch",
+    detached: bool = False,
+    leave_out: Collection[str] = (),
+) -> list[ConformanceResult]:
+    """The errors and faults of a loss on every state; arguments are those of `check`.
+
+    Raises:
         ValueError: No loss has this name, or the function has a parameter that nothing fills.
     """
     data = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
@@ -87,8 +108,6 @@ def check(
                 arguments[each] = given[each].detach().numpy()
         returned = loss(**arguments)
         rows.append(_judged(case, state, TOLERANCE[dtype], *_both(returned, given)))
-    if any(row.faults for row in rows):
-        raise AssertionError(f"{name} is not what its formula says.\n{conformance_table(rows)}")
     return rows
 
 
@@ -137,7 +156,7 @@ def _judged(
     if not (value.isfinite() and gradient.isfinite().all()):
         faults.append(f"not finite: {state['not_finite']}")
     elif loss_error > tolerance:
-        wrong = [each for each, of in case["mistakes"].items() if _error(value, of) < 1e-4]
+        wrong = [each for each, of in case["mistakes"].items() if _is_near(value, of, case)]
         faults += wrong or ["the loss is none that is known"]
     elif gradient_error > tolerance:
         faults.append("the loss is right, its gradient is not")
@@ -155,6 +174,12 @@ def conformance_table(rows: list[ConformanceResult]) -> str:
         wrong = sum(bool(row.faults) for row in rows)
         lines.append(f"Hint: {fault}: {cases} of {wrong} wrong cases say so (docs/method.md).")
     return "\n".join(lines)
+
+
+def _is_near(found: Tensor, mistake: str, case: dict) -> bool:
+    """Whether a loss is that of a mistake; one of 0 is compared in units of the right loss."""
+    unit = abs(float(mistake)) or abs(float(case["value"]))
+    return abs(found.item() - float(mistake)) < 1e-4 * unit
 
 
 def _error(found: Tensor, right: str) -> float:

@@ -33,6 +33,7 @@ ABOUT = [
     "`tokens` at the same place: nothing is to be shifted. Where `mask` is 0, nothing counts.",
     "p, q, a are the softmax of student, teacher and anchor over the support of a position: the",
     "union of the top_k tokens of each model that the loss reads, renormalised on it.",
+    "softcap c caps the logits of every model before anything else: c tanh(z / c).",
     "The loss is a mean over the positions of a sequence, then over the sequences.",
     "`gradient` is its derivative by the student's logits; teacher and anchor are constants.",
     "`mistakes` are the losses that other conventions give, to 20 digits.",
@@ -52,6 +53,12 @@ def forward_kl(p, q):
     return sum(b * log(b / a) for a, b in zip(p, q, strict=True) if b)
 
 
+def clamped_kl(p, q):
+    """`forward_kl` of log-probabilities that are no less than -10; of both distributions."""
+    least = mp.exp(-10)
+    return forward_kl([max(a, least) for a in p], [max(b, least) for b in q])
+
+
 def reverse_kl(p, q):
     return sum(a * log(a / b) for a, b in zip(p, q, strict=True) if a)
 
@@ -63,6 +70,18 @@ def mixture(p, q, share):
 def jsd(p, q, beta):
     m = mixture(p, q, beta)
     return beta * forward_kl(m, q) + (1 - beta) * forward_kl(m, p)
+
+
+def generalized_jsd(p, q, beta):
+    """`jsd`, and the KL divergence that it leads to at either end, where its formula gives 0."""
+    if beta == 0:
+        return forward_kl(p, q)
+    return reverse_kl(p, q) if beta == 1 else jsd(p, q, beta)
+
+
+def softcapped(logits, softcap):
+    """Logits under the cap of Gemma 2: softcap tanh(z / softcap)."""
+    return [None if z is None else softcap * mp.tanh(mpf(z) / softcap) for z in logits]
 
 
 def skew_kl(p, q, alpha, direction):
@@ -94,6 +113,7 @@ class Loss:
     """A loss at a position: its formula in words, the models that it reads, what is often wrong.
 
     `value` takes p and q, with the anchor a, or the token y alone; `wrong` has the same arguments.
+    `others` are settings on top-K unions, `whole` those on the whole vocabulary.
     """
 
     def __init__(
@@ -103,15 +123,20 @@ class Loss:
         value: Callable,
         wrong: dict[str, Callable] | None = None,
         *others: dict[str, Any],
+        whole: tuple[dict[str, Any], ...] = (),
         **settings: Any,
     ) -> None:
         self.formula, self.reads, self.value = formula, reads, value
         self.wrong, self.settings, self.others = wrong or {}, settings, [{}, *others]
+        self.whole = [{}, *whole]
 
 
 BOTH = ("student", "teacher")
 OTHER_WAY = "the direction is swapped: student and teacher change places"
 BITS = "bits in place of nats"
+CAP: dict[str, Any] = {"softcap": 2.0}
+UNCAPPED = "softcap is ignored: the logits of both models are not soft-capped"
+NO_LOSS = "beta at an end gives no loss: the formula of JSD is 0 there"
 LOSSES = {
     "cross_entropy": Loss(
         "-log p_y, y the token of `tokens`; over the whole vocabulary",
@@ -123,13 +148,21 @@ LOSSES = {
         "KL(q||p) = sum_i q_i log(q_i / p_i)",
         BOTH,
         forward_kl,
-        {OTHER_WAY: reverse_kl, BITS: lambda p, q: forward_kl(p, q) / log(mpf(2))},
+        {
+            OTHER_WAY: reverse_kl,
+            BITS: lambda p, q: forward_kl(p, q) / log(mpf(2)),
+            "log-probabilities below -10 are clamped": clamped_kl,
+        },
+        whole=(CAP,),
+        softcap=None,
     ),
     "reverse_kl": Loss(
         "KL(p||q) = sum_i p_i log(p_i / q_i)",
         BOTH,
         reverse_kl,
         {OTHER_WAY: forward_kl, BITS: lambda p, q: reverse_kl(p, q) / log(mpf(2))},
+        whole=(CAP,),
+        softcap=None,
     ),
     "jsd": Loss(
         "beta KL(q||m) + (1 - beta) KL(p||m), m = beta q + (1 - beta) p",
@@ -143,6 +176,21 @@ LOSSES = {
         },
         {"beta": 0.25},
         beta=0.5,
+    ),
+    "generalized_jsd": Loss(
+        "KL(q||p) at beta 0, KL(p||q) at beta 1, and jsd between them",
+        BOTH,
+        generalized_jsd,
+        {
+            NO_LOSS: lambda p, q, beta: jsd(p, q, beta),
+            "beta and 1 - beta change places": lambda p, q, beta: generalized_jsd(p, q, 1 - beta),
+        },
+        {"beta": 0.25},
+        {"beta": 0.0},
+        {"beta": 1.0},
+        whole=({"beta": 0.0}, {"beta": 0.25}, {"beta": 1.0}, CAP, {"beta": 0.0, **CAP}),
+        beta=0.5,
+        softcap=None,
     ),
     "skew_kl": Loss(
         "forward: KL(q||alpha q + (1 - alpha) p); reverse: KL(p||alpha p + (1 - alpha) q)",
@@ -298,8 +346,10 @@ class Batch:
         renormalised: bool = True,
         teacher_at: int = 0,
         token_at: int = 0,
+        capped: tuple[str, ...] = MODELS,
     ) -> None:
         self.loss, self.state, self.settings = loss, state, {**loss.settings, **settings}
+        self.softcap, self.capped = self.settings.pop("softcap", None), capped
         self.value, self.support = value or loss.value, support or loss.reads
         self.renormalised, self.teacher_at, self.token_at = renormalised, teacher_at, token_at
 
@@ -319,6 +369,9 @@ class Batch:
             logits["student"] = [
                 z if i != token or z is None else z + step for i, z in enumerate(logits["student"])
             ]
+        for model in logits if self.softcap else ():
+            if model in self.capped:
+                logits[model] = softcapped(logits[model], self.softcap)
         among = union if self.renormalised else whole
         read = [
             softmax(tuple(logits[model]), tuple(union), tuple(among)) for model in self.loss.reads
@@ -368,9 +421,15 @@ def mistakes(loss: Loss, state: dict[str, Any], settings: dict[str, Any]) -> Ite
 
     for name, value in loss.wrong.items():
         yield name, batch(value=value).mean()
+    if batch().softcap:
+        yield UNCAPPED, batch(capped=()).mean()
+        for model in loss.reads:
+            yield f"softcap caps the {model} alone", batch(capped=(model,)).mean()
     if "teacher" in loss.reads:
         for model in loss.reads:
             yield f"the top-K of the {model} alone", batch(support=(model,)).mean()
+            alone = batch(support=(model,), renormalised=False)
+            yield f"the top-K of the {model} alone, not renormalised", alone.mean()
         if "anchor" in loss.reads:
             yield "a union without the anchor's top-K", batch(support=BOTH).mean()
         else:
@@ -397,7 +456,10 @@ def cases() -> Iterator[dict[str, Any]]:
     """Every loss on every state, with other settings on the first two."""
     for name, loss in LOSSES.items():
         for state_name, state in states().items():
-            for settings in loss.others if state["top_k"] < VOCABULARY else loss.others[:1]:
+            several = loss.others if state["top_k"] < VOCABULARY else loss.others[:1]
+            if state_name == "whole vocabulary":
+                several = loss.whole
+            for settings in several:
                 batch = Batch(loss, state, settings)
                 right = batch.mean()
                 wrong = {

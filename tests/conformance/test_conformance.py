@@ -15,7 +15,7 @@ import torch
 from geosd import conformance
 from geosd.cli.conformance import main
 from geosd.cli.union_losses import LOSSES
-from geosd.conformance import TOLERANCE, check
+from geosd.conformance import TOLERANCE, check, examine
 from geosd.geometry import fisher_rao, hellinger, union_support
 from geosd.objectives.reduce import mean_loss
 
@@ -193,6 +193,58 @@ def test_the_loss_without_a_fault_passes_but_where_its_kink_is():
 def test_a_planted_fault_is_found_and_named(name, fault, words):
     with pytest.raises(AssertionError, match=f"(?s){name} is not .*{words}.*"):
         check(fault, name)
+
+
+# Two faults that trainers have had, planted in losses of our own.
+def of_hidden_states(student, teacher, beta, softcap):
+    """JSD of hidden states and a head, here the identity, which knows nothing of a soft cap."""
+    del softcap
+    head = torch.eye(student.shape[-1], dtype=student.dtype)
+    return LOSSES["generalized_jsd"](
+        student @ head, teacher.detach() @ head, student.shape[-1], beta, None
+    )
+
+
+def clamped_beta(student, teacher, beta):
+    """JSD whose beta is moved off its ends, where the formula has no loss."""
+    beta = min(max(beta, 1e-6), 1 - 1e-6)
+    return LOSSES["jsd"](student, teacher, student.shape[-1], beta=beta)
+
+
+def test_a_loss_of_hidden_states_that_ignores_the_soft_cap_is_named():
+    rows = examine(of_hidden_states, "generalized_jsd", leave_out=("excluded token",))
+    wrong = {row.case: row.faults for row in rows if row.faults}
+    assert {*wrong} == {"whole vocabulary, softcap 2.0", "whole vocabulary, beta 0.0, softcap 2.0"}
+    for faults in wrong.values():
+        assert faults == ("softcap is ignored: the logits of both models are not soft-capped",)
+    with pytest.raises(AssertionError, match="Hint: softcap is ignored"):
+        check(of_hidden_states, "generalized_jsd", leave_out=("excluded token",))
+
+
+def test_a_beta_at_its_end_that_gives_no_loss_is_named():
+    rows = examine(clamped_beta, "generalized_jsd")
+    wrong = {row.case: row.faults for row in rows if row.faults}
+    assert {*wrong} == {"whole vocabulary, beta 0.0", "whole vocabulary, beta 1.0"}
+    for faults in wrong.values():
+        assert faults == ("beta at an end gives no loss: the formula of JSD is 0 there",)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (lambda z, c, student: c * (z / c).tanh() if student else z, "softcap caps the student al"),
+        (lambda z, c, student: z if student else c * (z / c).tanh(), "softcap caps the teacher al"),
+    ],
+)
+def test_a_soft_cap_of_one_model_is_named(fault, words):
+    def loss(student, teacher, softcap):
+        logits = [student, teacher.detach()]
+        if softcap is not None:
+            logits = [fault(logits[0], softcap, True), fault(logits[1], softcap, False)]
+        return kl(*(each.log_softmax(-1).clamp(min=-80) for each in logits))
+
+    with pytest.raises(AssertionError, match=f"Hint: {words}"):
+        check(loss, "forward_kl")
 
 
 def test_a_wrong_gradient_of_a_right_loss_is_found():
