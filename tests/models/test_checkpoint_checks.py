@@ -5,9 +5,13 @@ import time
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
+from geosd.models.checkpoint_checks import refuse_other_logits
+from geosd.models.forward import last_hidden_states
 from geosd.models.load_and_save import CheckpointError, load_model, load_tokenizer, save_model
+from geosd.models.output_head import head_logits
 from geosd.models.released_models import copy_released_model
 from geosd.models.tiny_models import build_tiny_model
 from geosd.problems.miniature import build_miniature_tokenizer
@@ -103,6 +107,48 @@ def test_more_layers_than_tensors_are_refused_before_any_is_built(folder, key):
     for said in refusals(folder, load_tokenizer):
         assert f"config.json: {key} is {layers}" in said
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "plain"),
+    [
+        ("final_logit_softcapping", 30.0, None),  # Gemma 2
+        ("logit_scale", 0.0625, 1.0),  # Cohere
+        ("logits_scaling", 8.0, 1.0),  # Granite
+    ],
+)
+def test_logits_that_are_more_than_the_heads_product_are_refused(folder, key, value, plain):
+    configure(folder, **{key: plain})
+    load_model(folder)
+    configure(folder, **{key: value})
+    for said in refusals(folder, load_tokenizer):
+        assert f"{key} is {value} in config.json" in said and f"Allowed is {plain and 1}" in said
+
+
+@pytest.mark.parametrize(
+    ("of", "changes"),
+    [
+        ("Gemma2", {"head_dim": 8, "final_logit_softcapping": 0.05}),
+        ("Granite", {"logits_scaling": 8}),
+    ],
+)
+def test_such_a_model_has_other_logits_than_its_head_makes(of, changes):
+    config = getattr(transformers, f"{of}Config")(
+        vocab_size=31,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        **changes,
+    )
+    model = getattr(transformers, f"{of}ForCausalLM")(config).eval()
+    ids = torch.arange(6)[None]
+    with torch.no_grad():
+        own, made = model(input_ids=ids).logits, head_logits(model, last_hidden_states(model, ids))
+    assert (own - made).abs().max() > own.abs().max()
+    with pytest.raises(CheckpointError, match="(?s)not the product.*Hint:"):
+        refuse_other_logits(config, "made up")
 
 
 def test_layers_that_may_be_there_are_named_by_what_is_missing(folder):

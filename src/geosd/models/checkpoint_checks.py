@@ -120,6 +120,31 @@ def refuse_incomplete_checkpoint(folder: Path | str) -> None:
             )
 
 
+HEADS_ALONE = {"final_logit_softcapping": None, "logit_scale": 1, "logits_scaling": 1}
+"""What an architecture does to the output head's product, as its configuration says -> nothing."""
+
+
+def refuse_other_logits(config: PreTrainedConfig, name: Path | str) -> None:
+    """Refuse a model whose logits are more than its output head's product.
+
+    Losses here multiply hidden states by the head, chunk by chunk, and would be those of another
+    model: Gemma 2 caps its logits, Cohere and Granite scale them.
+
+    Raises:
+        CheckpointError: The configuration caps or scales logits; names the key.
+    """
+    text = config.get_text_config()
+    for key, plain in HEADS_ALONE.items():
+        value = getattr(text, key, None)
+        if value not in (None, plain):
+            raise CheckpointError(
+                f"{name}: {key} is {value} in config.json, so that the model's logits are not the"
+                " product of hidden states and output head, which the losses here compute. Allowed"
+                f" is {plain}, or no such key.\nHint: take a model of another family; Qwen, Olmo,"
+                " Llama and Mistral have none."
+            )
+
+
 def _numbers_of_layers(config: Any) -> Iterator[tuple[str, int]]:
     """Each number of layers in a configuration and in those inside it, with its key."""
     for key, value in config.items():

@@ -26,6 +26,7 @@ from geosd.models.checkpoint_checks import (
     refuse_adapter_checkpoint,
     refuse_checkpoint_tokenizer,
     refuse_incomplete_checkpoint,
+    refuse_other_logits,
     refuse_remote_code,
 )
 from geosd.models.precision import cast_parameters
@@ -85,7 +86,8 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
 
     Raises:
         CheckpointError: Tensors are missing, unknown, or of another shape than the architecture's;
-            the head is not the embedding that it is tied to; or a file is damaged.
+            the head is not the embedding that it is tied to; logits are capped or scaled; or a file
+            is damaged.
     """
     with naming_checkpoint(folder):
         model, found = AutoModelForCausalLM.from_pretrained(
@@ -97,6 +99,7 @@ def load_causal_lm(folder: Path | str, **options: Any) -> PreTrainedModel:
             ignore_mismatched_sizes=True,  # they are refused below, with the others
             **options,
         )
+    refuse_other_logits(model.config, folder)
     problems = {
         "missing": found["missing_keys"],
         "unknown": found["unexpected_keys"],
@@ -189,6 +192,7 @@ def load_tokenizer(folder: Path | str) -> tuple[PreTrainedTokenizerBase, Generat
         if (folder / "generation_config.json").exists():
             generation = GenerationConfig.from_pretrained(folder, local_files_only=True)
         rows = config.get_text_config().vocab_size
+    refuse_other_logits(config, folder)
     named = list(tokenizer.get_vocab().items())
     named += [("eos_token_id", end) for end in end_tokens(generation)]
     for name, number in named:
