@@ -124,6 +124,13 @@ def test_missing_raw_data_are_named_until_the_data_are_drawn(machine, capsys):
     machine.run()
 
 
+def test_a_fifth_benchmark_that_no_study_reads_is_named(machine, capsys):
+    (machine.folder / "data/raw/bench/aime26.jsonl").touch()
+    machine.run()
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "not read: data/raw/bench/aime26.jsonl" in printed and "data.fresh" in printed
+
+
 def test_a_folder_without_its_base_model_is_named(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     values = yaml.safe_load((machine.root / "params.yaml").read_text())
