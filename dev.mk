@@ -11,7 +11,7 @@ BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
 .PHONY: help-dev test-all test-core test-vllm test-verl test-newest test-slurm rehearse bench lint density schema \
-  metadata pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
+  metadata release pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
 	@grep -hE '^[a-z0-9-]+:.*##' dev.mk | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -65,6 +65,9 @@ schema: .venv/installed  ## write the JSON schema of params.yaml, and the list o
 
 metadata: .venv/installed-test  ## carry version, address and description into CITATION.cff, codemeta.json, pages
 	@$(BIN)/python release/metadata.py
+
+release: .venv/installed-test  ## check all, build wheel and sdist, write the notes into dist/; DRY=1: cheap checks
+	@$(BIN)/python release/release.py $(if $(DRY),--dry)
 
 gpu-check:  ## numerics, vLLM's weights, sampler, loss and full-size updates, on this machine; DRY=1: tiny, on a CPU
 	@PYTHONPATH=src $(or $(wildcard $(BIN)/python),python3) benchmarks/gpu/gpu_check.py $(if $(DRY),--dry)
