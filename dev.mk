@@ -55,6 +55,7 @@ lint: .venv/installed-test  ## format and check Python and Snakemake files, and 
 	$(BIN)/snakefmt Snakefile workflow
 	$(BIN)/snakemake --profile local --lint
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 
 density: $(BIN)/python  ## syntax nodes a line of code, by file: where to look for what to unfold
 	@$(BIN)/python analysis/density.py

@@ -92,7 +92,12 @@ def test_wheel_and_sdist_of_the_commit_have_the_package_and_install(release, tmp
         "geosd",
         f"geosd-{geosd.__version__}.dist-info",
     }
-    for name in ("geosd/VERSION", "geosd/conformance.json", "geosd/reporting/theme.mplstyle"):
+    for name in (
+        "geosd/VERSION",
+        "geosd/py.typed",
+        "geosd/conformance.json",
+        "geosd/reporting/theme.mplstyle",
+    ):
         assert name in names
 
     unpacked = tmp_path / "unpacked"

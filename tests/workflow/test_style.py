@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -16,8 +17,9 @@ PYTHON = ("src", "tests", "examples", "analysis", "workflow", "release")
         ["ruff", "check", "--no-cache", *PYTHON],
         ["ruff", "format", "--no-cache", "--check", *PYTHON],
         ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["mypy", "--cache-dir", os.devnull],
     ],
-    ids=["ruff check", "ruff format", "snakefmt"],
+    ids=["ruff check", "ruff format", "snakefmt", "mypy"],
 )
 def test_the_formatter_has_nothing_to_say(root, command):
     done = python("-m", *command, cwd=root)

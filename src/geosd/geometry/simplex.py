@@ -5,6 +5,7 @@ Shapes: [..., V] with V the vocabulary or any support; every divergence sums ove
 
 import functools
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -47,11 +48,11 @@ class _Floor(torch.autograd.Function):
     """max(log p, floor) in value, the identity in gradient."""
 
     @staticmethod
-    def forward(ctx, log_p: Tensor) -> Tensor:
+    def forward(ctx: Any, log_p: Tensor) -> Tensor:
         return log_p.clamp(min=simplex_floor(log_p.dtype))
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> Tensor:
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return gradient
 
 

@@ -199,7 +199,7 @@ def _class_value(classes: Mapping[str, ast.ClassDef], name: str, attribute: str)
 def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> dict[str, Hyperparameter]:
     """The fields of a class, those of its bases first."""
     node = classes[name]
-    fields = {}
+    fields: dict[str, Hyperparameter] = {}
     for base in map(ast.unparse, node.bases):
         if base in classes:
             fields |= _fields(classes, base)

@@ -132,7 +132,12 @@ class Objective(ABC):
     """
 
     rollouts: ClassVar[ResponseSource] = "student"
-    needs: ClassVar[frozenset[str]] = frozenset({"teacher"})
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]  # of every subclass
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The models besides the student whose distributions the loss reads."""
+        return frozenset({"teacher"})
 
     def __post_init__(self) -> None:
         """Check the hyperparameters; raises ValueError with what is allowed."""

@@ -133,7 +133,8 @@ class KFAC:
         self._input_owner = {name: name for name in self.layers}
         if share_inputs:
             self._input_owner = layers_of_shared_input(list(self.layers))
-        dims, devices = {}, {}
+        dims: dict[str, int] = {}
+        devices: dict[str, torch.device] = {}
         for name, layer in self.layers.items():
             sides = {f"{name}.G": layer.out_features}
             if self._input_owner[name] == name:

@@ -79,7 +79,8 @@ def block_coverage(
 
     taken = {id(layer.weight) for layer in layers.values()}
     modules = dict(model.named_modules())
-    counted, total, left_out = 0, 0, {}
+    counted, total = 0, 0
+    left_out: dict[str, None] = {}  # a set in order
     for name, weight in model.named_parameters():
         owner = name.rpartition(".")[0]
         module = modules[owner]

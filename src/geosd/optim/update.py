@@ -84,10 +84,11 @@ class UpdateRule:
             try:
                 self.preconditioner = KFAC(model, **(kfac or {}))
             except TypeError as error:
-                allowed = ", ".join(KFAC.__init__.__kwdefaults__)
-                raise ValueError(f"K-FAC: {error}.\nHint: allowed are {allowed}.") from error
-        use_plain = self.preconditioner is not None and inner == "plain"
-        self.plain = self.preconditioner.parameters() if use_plain else []
+                settings = ", ".join(KFAC.__init__.__kwdefaults__ or ())
+                raise ValueError(f"K-FAC: {error}.\nHint: allowed are {settings}.") from error
+        self.plain: list[torch.nn.Parameter] = []
+        if self.preconditioner is not None and inner == "plain":
+            self.plain = self.preconditioner.parameters()
         self.muon = Muon(model, weight_decay) if rule == "muon" else None
         matrices = self.muon.matrices.values() if self.muon is not None else []
         taken = {id(p) for p in (*self.plain, *matrices)}
@@ -156,10 +157,18 @@ class UpdateRule:
             weights.add(parameter)
         if self.muon is not None:
             self.muon.add_norms(moved, weights)
-        for group in self.adam.param_groups if self.adam is not None else ():
+        if self.adam is not None:
+            self._add_adam_norms(self.adam, moved, weights)
+        moved_squared, weights_squared = read_dtensor_norms(moved, weights)
+        return math.sqrt(moved_squared / weights_squared) if weights_squared else 0.0
+
+    def _add_adam_norms(
+        self, adam: torch.optim.AdamW, moved: DTensorSquaredNorm, weights: DTensorSquaredNorm
+    ) -> None:
+        for group in adam.param_groups:
             for parameter in group["params"]:
                 weights.add(parameter)
-                state = self.adam.state.get(parameter)
+                state = adam.state.get(parameter)
                 if not state:
                     continue
                 taken = self._adam_steps[parameter]
@@ -167,8 +176,6 @@ class UpdateRule:
                 root = state["exp_avg_sq"].sqrt().add_(group["eps"] * math.sqrt(second))
                 size = group["lr"] * math.sqrt(second) / first
                 moved.add(torch.div(state["exp_avg"], root, out=root), size**2)
-        moved_squared, weights_squared = read_dtensor_norms(moved, weights)
-        return math.sqrt(moved_squared / weights_squared) if weights_squared else 0.0
 
     @property
     def blocks_in_float64(self) -> int:
@@ -194,7 +201,7 @@ class UpdateRule:
         Of sharded parameters every rank calls this; the state is full on the first rank, as on one
         alone.
         """
-        adam = None if self.adam is None else {"state": {}}
+        adam: dict[str, Any] | None = None if self.adam is None else {"state": {}}
         if self.adam is not None and self.adam.state:  # torch would take a step to have a state
             from torch.distributed.checkpoint import state_dict  # not at the import of the core
 
@@ -214,24 +221,24 @@ class UpdateRule:
                     " not.\nHint: resume with the rule that wrote the state."
                 )
         if self.adam is not None:
-            self._load_adam_state(state["adam"])
+            self._load_adam_state(self.adam, state["adam"])
         if self.preconditioner is not None:
             self.preconditioner.load_state_dict(state["kfac"])
         if self.muon is not None:
             self.muon.load_state_dict(state["muon"])
 
-    def _load_adam_state(self, state: Mapping[str, Any]) -> None:
+    def _load_adam_state(self, adam: torch.optim.AdamW, state: Mapping[str, Any]) -> None:
         from torch.distributed.checkpoint import state_dict
 
         if state["state"]:
             full = state_dict.StateDictOptions(full_state_dict=True)
-            state_dict.set_optimizer_state_dict(self.model, self.adam, dict(state), options=full)
+            state_dict.set_optimizer_state_dict(self.model, adam, dict(state), options=full)
         # torch gives every parameter a state; one that never had a gradient must not have any.
         for name, parameter in self.model.named_parameters():
             if name not in state["state"]:
-                self.adam.state.pop(parameter, None)
+                adam.state.pop(parameter, None)
         self._adam_steps = {
             parameter: int(of_parameter["step"])
-            for parameter, of_parameter in self.adam.state.items()
+            for parameter, of_parameter in adam.state.items()
             if of_parameter
         }
