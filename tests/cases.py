@@ -117,6 +117,12 @@ def _run(words: list[str], place: dict[str, str]) -> None:
     runpy.run_path(words[0], run_name="__main__")
 
 
+def schema_errors(schema: str, *files: Path) -> str:
+    """What check-jsonschema says of files by a schema that it brings; empty where all are right."""
+    done = python("-m", "check_jsonschema", "--builtin-schema", schema, *files)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
 def python(
     *words: object, environment: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[str]:

@@ -7,12 +7,12 @@ import re
 import runpy
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from cases import schema_errors
 
 import geosd
 
@@ -41,13 +41,6 @@ ZENODO_KEYS = {
     *("references", "title", "upload_type", "version"),
 }
 """Keys of a deposit that Zenodo's interface knows, as far as the project uses them."""
-
-
-def schema_errors(schema: str, *files: Path) -> str:
-    """What check-jsonschema says of files by a schema that it brings; empty where all are right."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
 def test_nothing_differs_from_the_one_place_of_each_value():
