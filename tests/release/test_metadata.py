@@ -15,6 +15,7 @@ import yaml
 from cases import schema_errors
 
 import geosd
+from geosd.provenance.code import SOURCES, code_of
 
 ROOT = Path(__file__).resolve().parents[2]
 METADATA = runpy.run_path(str(ROOT / "release/metadata.py"))
@@ -126,3 +127,12 @@ def test_a_new_version_address_or_keyword_reaches_every_file(tmp_path):
         (ROOT / "README.md").read_text(encoding="utf-8")
     )
     assert "# There is no DOI yet" in made["CITATION.cff"], "comments stay"
+
+
+def test_a_new_version_makes_no_result_out_of_date(tmp_path):
+    shutil.copytree(SOURCES / "geosd", tmp_path / "geosd", ignore=shutil.ignore_patterns("*.pyc"))
+    settings = {"objective": {"name": "geosd"}, "source": "search"}
+    before = code_of("train", settings)
+    assert "geosd/__init__.py" in before
+    (tmp_path / "geosd/VERSION").write_text("7.8.9\n")
+    assert code_of("train", settings, sources=tmp_path) == before
