@@ -35,7 +35,14 @@ def test_no_verdict_stands_in_bold_without_its_setting(name):
         if VERDICT.search(words) and not words.startswith(DEFINITIONS.get(name, ("\0",)))
     ]
     assert not [words for words in verdicts if not SETTING.search(words)]
-    assert verdicts or name == "docs/claims.md"
+    assert verdicts or name in ("README.md", "docs/claims.md")
+
+
+def test_each_finding_of_readme_has_its_setting():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    findings = [line for line in lines if line.startswith("- **")]
+    assert len(findings) == 7
+    assert not [line for line in findings if not SETTING.search(line)]
 
 
 def test_a_bold_verdict_without_its_setting_would_be_found():

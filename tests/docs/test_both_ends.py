@@ -88,27 +88,36 @@ def page(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_the_door_begins_with_the_primary_test_at_both_ends():
-    text = page("README.md")
-    first = text.index("- **The primary test")
-    assert text.index("\n- **") + 1 == first
-    bullet = text[first : text.index("\n- **", first)]
-    for end in (0, 1):
-        words = interval(difference(end, "geosd", "fwdkl")).replace(" [", " points [", 1 - end)
-        assert f"{words} at {end}" in bullet, words
+def finding(name):
+    """The line of README's findings that begins with these words."""
+    (line,) = (row for row in page("README.md").splitlines() if row.startswith(f"- **{name}:**"))
+    return line
+
+
+def test_the_door_begins_with_the_main_test_and_its_page_has_both_ends():
+    lines = [line for line in page("README.md").splitlines() if line.startswith("- **")]
+    line = finding("Main test")
+    assert lines[0] == line and "docs/miniature.md" in line
     ledger = pd.read_csv(FIGURES / "miniature_all/claims_all.csv")
     rows = ledger[ledger["claim"] == "geosd-above-fwdkl-at-one-rate"]
+    (over_all,) = rows[rows["model"] == "all models"].itertuples()
+    ends = f"[{number(over_all.low, '.1f')}, {number(over_all.high, '.1f')}]"
+    assert f"leads forward KL OOD by {over_all.effect:.1f} points {ends} at conflict 1" in line
+    low, high = stats.ttest_1samp(difference(0, "geosd", "fwdkl"), 0).confidence_interval(0.95)
+    assert low < 0 < high and line.partition(" (")[0].endswith(", not at 0")
     by_family = rows[rows["model"] != "all models"]
     assert (by_family["word"] == "agrees").sum() == 1 and len(by_family) == 3
-    assert "over three families" in bullet and "one has a lead by itself" in bullet
     for row in by_family.itertuples():
         level = f"{100 * row.confidence:.2f}".rstrip("0").rstrip(".")
         words = f"{number(row.effect)} [{number(row.low)}, {number(row.high)}] at {level} %"
         assert words in page("docs/miniature.md"), words
+    of_dial = page("docs/transfer.md")
+    for end in (0, 1):
+        words = interval(difference(end, "geosd", "fwdkl")).replace(" [", " points [", 1)
+        assert words in of_dial, words
 
 
-def test_the_door_names_the_methods_that_are_level_or_ahead():
-    text = page("README.md")
+def test_the_door_names_a_method_that_is_ahead_and_the_pages_have_both():
     main = {name: accuracies("miniature", name) for name in ("id", "ood_avg")}
 
     def at_1(variant, benchmark):
@@ -116,40 +125,56 @@ def test_the_door_names_the_methods_that_are_level_or_ahead():
 
     low, high = stats.ttest_1samp(at_1("tropd", "ood_avg"), 0).confidence_interval(0.95)
     assert low < 0 < high, "TrOPD is level out of distribution"
+    ahead = [at_1("tropd", "id"), difference(0, "tropd", "geosd")]
+    for values in ahead:
+        assert stats.ttest_1samp(values, 0).confidence_interval(0.95).low > 0
+    assert "TrOPD gains more, ID at conflict 1 and OOD at 0" in finding("Ranking")
     said = (
-        f"gains {size(at_1('tropd', 'id'), ' points')} more ID, and JSD gains"
-        f" {size(at_1('jsd', 'id'))} more ID and loses {size(-at_1('jsd', 'ood_avg'))} more OOD;"
+        f"JSD gains {size(at_1('jsd', 'id'))} more ID and loses {size(-at_1('jsd', 'ood_avg'))}"
+        " more OOD;"
     )
-    assert said in text, said
-    at_0 = [size(difference(0, name, "geosd")) for name in ("jsd", "tropd")]
-    said = f"at 0 JSD and TrOPD gain {at_0[0]} and {at_0[1]} more OOD."
-    assert said in text, said
+    assert said in page("docs/miniature.md"), said
+    jsd, tropd = (size(difference(0, name, "geosd")) for name in ("jsd", "tropd"))
+    said = f"At 0 JSD and TrOPD gain {jsd} and {tropd} points more OOD"
+    assert said in page("docs/transfer.md"), said
 
 
 def test_the_door_s_gains_at_both_ends_have_one_sign_for_all_methods():
-    gain = {end: interval(difference(end, "geosd", "pi_0")).replace("[+", "[") for end in ENDS}
-    at_0 = gain[0].replace(", +", ", ").replace(" [", " points [", 1)
-    assert f"GeoSD's is {at_0} at conflict 0 and {gain[1]} at 1**" in page("README.md")
+    gain = {end: interval(difference(end, "geosd", "pi_0")) for end in ENDS}
+    at_0, at_1 = (gain[end].partition(" ")[0] for end in (0, 1))
+    assert f"GeoSD gains {at_0} points OOD at conflict 0, {at_1} at 1 (" in finding("Sign")
+    at_0 = gain[0].replace(" [", " points [", 1)
+    assert f"is {at_0} at 0 and {gain[1]} at 1." in page("docs/transfer.md")
     for name in (*KL_MATCHING, "sft", "grpo", "geosd", "geosd_plain"):
         assert difference(0, name, "pi_0").mean() > 0 > difference(1, name, "pi_0").mean()
 
 
 def test_the_door_s_counts_of_collapses_are_those_of_the_shipped_runs():
-    text = page("README.md")
-    of_kl, seen = 0, 0
+    of_kl = seen = 0
     for name in KL_MATCHING:
         of_kl += collapsed("miniature_transfer", name, "0.0001", SETTINGS, "test")[0]
         seen += collapsed("miniature_transfer", name, "0.0001", SETTINGS, "validation")[0]
-    geosd = collapsed("miniature_transfer", "geosd", "0.0001", SETTINGS, "test")
-    without = collapsed("miniature_parts", "geosd_no_prox", "0.0001", ENDS.values(), "test")
-    assert f"collapse in {of_kl} of 120 runs over the dial," in text
-    assert f"GeoSD in {geosd[0]} of {geosd[1]}, and" in text
-    assert f"without the proximal term in {without[0]} of {without[1]} at its ends" in text
-    on_validation = [
-        collapsed("miniature_transfer", "geosd", "0.0001", SETTINGS, "validation")[0],
-        collapsed("miniature_parts", "geosd_no_prox", "0.0001", ENDS.values(), "validation")[0],
-    ]
-    assert f"on ID validation problems {seen}, {on_validation[0]} and {on_validation[1]}:" in text
+    fallen, runs = collapsed("miniature_transfer", "geosd", "0.0001", SETTINGS, "test")
+    line = finding("Largest rate, any conflict")
+    assert f"collapses in {of_kl} of 120 runs, GeoSD in {fallen} of {runs} (" in line
+    said = f"collapse in {of_kl} of 120 runs, and in {seen} by the endpoint on validation problems"
+    assert said in page("docs/transfer.md")
+    assert f"GeoSD in {fallen} of {runs}, and in none by that" in page("docs/transfer.md")
+    assert collapsed("miniature_transfer", "geosd", "0.0001", SETTINGS, "validation")[0] == 0
+
+
+def test_the_door_says_where_geosd_lies_below_in_the_second_world():
+    line = finding("A second world")
+    assert "GeoSD lies below forward KL ID, and at conflict 0 OOD" in line
+    upper = {}
+    for end, setting in ENDS.items():
+        for benchmark in ("id", "ood_avg"):
+            runs = accuracies(f"miniature_wide_{setting}", benchmark)
+            lead = over_draws(runs["geosd"] - runs["fwdkl"])
+            assert interval(lead) in page("docs/wide.md")
+            upper[end, benchmark] = stats.ttest_1samp(lead, 0).confidence_interval(0.95).high
+    below = {where for where, high in upper.items() if high < 0}
+    assert below == {(0, "id"), (1, "id"), (0, "ood_avg")}
 
 
 def test_the_door_s_differences_of_smollm2_are_those_of_the_shipped_runs():
@@ -159,11 +184,13 @@ def test_the_door_s_differences_of_smollm2_are_those_of_the_shipped_runs():
         of_rate = (f"{name}-learning_rate_{rate}" for name in ("geosd", "fwdkl"))
         a, b = (ood[name] for name in of_rate)
         lead.append(number((a - b).mean()))
-    text = page("README.md")
-    assert f"GeoSD − FwdKL OOD is {lead[0]}, {lead[1]} and {lead[2]} points at three rates" in text
+    line = finding("SmolLM2")
+    assert f"OOD by {lead[0]}, {lead[1]} and, where that collapses, {lead[2]} points (" in line
     fallen = sorted(ood["fwdkl-learning_rate_1e-05"])
     base = ood["pi_0"].mean()
-    assert f"from {base:.0f} to {fallen[0]:.0f} and {fallen[1]:.0f} % on its two seeds" in text
+    assert all(base - value >= 10 for value in fallen), "both seeds collapse"
+    said = f"FwdKL to {fallen[0]:.0f} and {fallen[1]:.0f} % OOD"
+    assert said in page("docs/smollm2.md")
     assert (ood["fwdkl-learning_rate_1e-05-teacher_fixed"] > base).all(), "with a live one alone"
 
 

@@ -26,12 +26,51 @@ COMMANDS = (
 )
 
 
-def test_the_door_says_what_has_not_been_run_and_has_the_commands_in_one_block(root):
+@pytest.fixture
+def first_screen(root):
+    """The paragraphs of README above its first command; each finding is a paragraph's line."""
     text = (root / "README.md").read_text(encoding="utf-8")
-    after_title_and_first_paragraph = text.split("\n\n")[2]
-    assert after_title_and_first_paragraph == SENTENCES["not_run"].strip()
+    return text.partition("```\ngit clone")[0].split("\n\n")
+
+
+def test_the_door_has_the_commands_in_one_block(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
     block = re.search(r"^```\n(git clone.*?)^```", text, re.M | re.S)[1]
     assert [command for command in COMMANDS if command not in block] == []
+
+
+def test_the_door_says_what_has_not_been_run(first_screen):
+    not_run, _, rest = SENTENCES["not_run"].strip().partition("\n")
+    said, _, of_numbers = first_screen[2].partition("\n")
+    assert said == not_run
+    assert "toy models in a made-up world" in of_numbers
+    assert of_numbers.endswith("neither confirm nor refute the paper's.")
+    assert rest.endswith("neither confirm nor refute the paper's.")
+
+
+def test_the_door_has_at_most_220_words_above_its_first_command(first_screen):
+    """All words of the source, those of a link and of the alternative text too."""
+    words = [word for word in "\n\n".join(first_screen).split() if re.search(r"\w", word)]
+    assert 150 < len(words) <= 220
+
+
+def test_the_door_has_its_picture_and_one_line_a_finding_above_the_commands(first_screen):
+    picture, findings = first_screen[3], first_screen[-2].splitlines()
+    assert picture.startswith("![") and picture.endswith(".svg)")
+    assert len(findings) == 7
+    for line in findings:
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)|\*\*", r"\1", line)
+        assert line.startswith("- **") and len(shown) < 125, line
+        (page,) = re.findall(r" \(\[\w+\]\((docs/\w+\.md#[\w-]+)\)\)\.$", line)
+
+
+def test_the_table_of_storeys_has_each_room_once(root):
+    text = (root / "README.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| storey .*\n((?:\|.*\n)+)", text, re.M)
+    rows = [line.split("|")[1:-1] for line in table.splitlines()[1:]]
+    rooms = [room for _, names, _ in rows for room in re.findall(r"`(\w+)`", names)]
+    folders = {path.parent.name for path in (root / "src/geosd").glob("*/__init__.py")}
+    assert len(rows) == 6 and sorted(rooms) == sorted(folders)
 
 
 def test_each_figure_and_table_of_the_paper_has_a_row_with_what_is_shipped(root, tex):
