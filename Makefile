@@ -26,7 +26,7 @@ export HOME ?= $(or $(shell getent passwd $$(id -u) | cut -d: -f6),$(CURDIR)/.sn
 MINIATURE := $(patsubst %,miniature_transfer_%_one_rate,0 25 50 75 100) \
   miniature $(patsubst %,miniature_%,ablation privilege ladder stepsize)
 
-.PHONY: help run smollm2 miniature plan doctor preview figures report ship stale accept publish \
+.PHONY: help run smollm2 miniature plan doctor preview figures report samples ship stale accept publish \
   restore test stop clean
 
 help:
@@ -59,6 +59,9 @@ figures: .venv/installed  ## draw tables and figures alone, of finished or shipp
 
 report: .venv/installed  ## write the study's HTML page, with Snakemake's report behind it
 	@$(GEOSD) report --study $(STUDY)
+
+samples: .venv/installed  ## write a page of responses, token by token
+	@$(GEOSD) samples --study $(STUDY)
 
 ship: .venv/installed  ## copy a study's figures and tables into git; runs what is missing
 	@$(BIN)/snakemake --profile local --config study=$(STUDY) -- ship

@@ -28,6 +28,7 @@ else:
     include: "workflow/rules/outputs.smk"
     include: "workflow/rules/claims.smk"
     include: "workflow/rules/report.smk"
+    include: "workflow/rules/samples.smk"
     include: "workflow/slurm/driver.smk"
 
 

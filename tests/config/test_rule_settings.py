@@ -26,6 +26,10 @@ def study(root):
     return resolve_study(load(root / "params.yaml"), "quick")
 
 
+TEACHERS = ("train", "states", "token_probabilities")
+"""Rules with prompts of student and teacher."""
+
+
 def every_setting(study) -> dict[tuple[str, str | None], str]:
     """The settings of all jobs, as text."""
     jobs = [(rule, None) for rule in RULES if rule not in PER_VARIANT]
@@ -73,8 +77,8 @@ def test_the_rate_of_a_variant_changes_the_training_of_that_variant_only(study, 
         ("    keep: 10 ", "    keep: 9 ", {TABLE, "pool"}),
         ("        documents: 64", "        documents: 32", set()),  # of a shipped base model
         ("      select_train: 100", "      select_train: 101", {TABLE, "data"}),
-        (ALL_THINK, THINK.format("true, teacher: false"), {TABLE, "train", "states"}),
-        (ALL_THINK, THINK.format("false, teacher: true"), {TABLE, "pool", "train", "states"}),
+        (ALL_THINK, THINK.format("true, teacher: false"), {TABLE, *TEACHERS}),
+        (ALL_THINK, THINK.format("false, teacher: true"), {TABLE, "pool", *TEACHERS}),
     ],
 )
 def test_a_value_changes_the_rules_that_read_it_only(study, edited, old, new, rules):
@@ -98,7 +102,7 @@ def test_the_date_is_of_every_rule_with_prompts_and_left_out_it_is_as_before(roo
         resolve_study(load(edited((wording, f"      date: {value}\n{wording}"))), "smollm2_rates")
         for value in ("null", "2024-07-26")
     )
-    model, prompts = before.models[0], {"pool", "train", "states", "evaluate", "evaluate_pi_0"}
+    model, prompts = before.models[0], {"pool", *TEACHERS, "evaluate", "evaluate_pi_0"}
     for rule in set(RULES) - {"base", "fetch"}:
         variant = before.trained[0] if rule in PER_VARIANT else None
         if rule == "early_stop":

@@ -33,7 +33,7 @@ FOLDER = "GEOSD_FORKSERVER"
 """The variable that names the folder of the sockets, in the environment of Snakemake's jobs."""
 OWNER = "GEOSD_FORKSERVER_OWNER"
 """The process by whose end the servers end."""
-SERVED = frozenset({"alignment", "base", "evaluate-run", "pool", "states", "train"})
+SERVED = frozenset({"alignment", "base", "evaluate-run", "pool", "score-tokens", "states", "train"})
 """The programs of jobs that import torch."""
 PRELOADED = (
     "torch.distributed.checkpoint.state_dict",

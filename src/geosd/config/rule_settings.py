@@ -21,7 +21,8 @@ from geosd.provenance.checkpoint_files import hashes_of_checkpoint
 from geosd.reporting.specs import OutputSpec, output_specs
 
 PER_VARIANT = ("train", "early_stop", "alignment")
-PER_MODEL = ("base", "pool", "evaluate", "evaluate_pi_0", "states", *PER_VARIANT)
+PER_MODEL = ("base", "pool", "evaluate", "evaluate_pi_0", "states")
+PER_MODEL += ("token_probabilities", *PER_VARIANT)
 
 Settings = dict[str, Any]
 
@@ -146,6 +147,12 @@ def _states(study: Study, model: str, *_: Any) -> Settings:
     recipe = _section(study, "training", model)
     keys = ("problems", "temperature", "response_tokens", "privilege", "top_k", "chunk")
     return {**seed, **sampling, **_only(recipe, *keys)}
+
+
+def _token_probabilities(study: Study, model: str, *_: Any) -> Settings:
+    """The study's own recipe for all methods, which one seed stands for; no candidate of a grid."""
+    named = [name for name in study.overlay.methods if name in study.methods]
+    return {**_states(study, model), "methods": named, "run_seed": study.seeds[0]}
 
 
 def _shown_data(study: Study) -> Settings:
@@ -334,6 +341,7 @@ RULES: dict[str, Callable[..., Settings]] = {
     "evaluate": _evaluate,
     "evaluate_pi_0": _evaluate,
     "states": _states,
+    "token_probabilities": _token_probabilities,
     "alignment": lambda study, model, variant, *_: _only(
         study.training(model, variant), "steps", "snapshots", "problems", "chunk"
     ),
