@@ -80,11 +80,11 @@ def test_a_page_says_that_the_papers_models_have_not_been_run(study, text):
     assert "have not been run" not in study_markdown(replace(study, models=("qwen3-8b",)))
 
 
-def test_the_finding_comes_first_then_the_commands_the_claims_and_what_is_shown(text):
+def test_the_finding_comes_first_then_commands_the_main_picture_claims_and_the_rest(text):
     assert re.findall(r"^##? (.*)$", text, re.M) == [
         "Study quick",
-        "The paper's claims",
         "The frontier of gains in and out of distribution",
+        "The paper's claims",
         "Accuracy in and out of distribution",
         "Training curves",
         "Accuracy on each benchmark",
@@ -97,10 +97,11 @@ def test_the_finding_comes_first_then_the_commands_the_claims_and_what_is_shown(
         "make run STUDY=quick",
         "seeds 0, 1.",
         "*2026-11-25 · commit c · s · m · 2 CPUs*",
+        "](../../figures/quick/figure_frontier.svg)",
         "**agrees**",
         "](../../figures/quick/claims.svg)",
     ]
-    places = [text.index(words) for words in [*first, "## The frontier"]]
+    places = [text.index(words) for words in [*first, "## Accuracy"]]
     assert places == sorted(places)
     assert text.count("A title") == 0 and text.count("**mini**") == 2
 

@@ -275,7 +275,7 @@ def front(request, browser, report) -> Iterator[Page]:
 def test_the_front_page_begins_with_what_was_found_and_has_everything_shown(front, root):
     studies = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))["studies"]
     assert front.title() == front.locator("h1").inner_text() == "Study quick"
-    found, about, *_ = front.locator("main > p").all_inner_texts()
+    found, about, *_ = front.locator(".head > p").all_inner_texts()
     assert re.match(
         r"Against the base model GeoSD .+ points \[.+\].+ \(2 runs, .*the paper: ", found
     )
@@ -284,8 +284,8 @@ def test_the_front_page_begins_with_what_was_found_and_has_everything_shown(fron
     assert re.match(r"\d{4}-\d\d-\d\d · commit \w+.* runs .* CPUs$", grey)
     headings = front.locator("h2").all_inner_texts()
     assert headings[:4] == [
-        "Estimates for the paper's claims",
         "The frontier of gains in and out of distribution",
+        "Estimates for the paper's claims",
         "Accuracy in and out of distribution",
         "Training curves",
     ]
@@ -297,9 +297,25 @@ def test_the_front_page_begins_with_what_was_found_and_has_everything_shown(fron
 def test_the_first_screen_has_the_finding_with_its_interval_and_the_commands(front):
     if front.viewport_size["width"] < 1000:
         pytest.skip("a telephone's screen has the finding alone")
-    for part in ("main > p >> nth=0", "pre", "p.made"):
+    for part in (".head > p >> nth=0", "pre", "p.made"):
         box = front.locator(part).bounding_box()
         assert box["y"] + box["height"] <= 900, part
+
+
+def test_a_wide_front_page_has_its_main_picture_in_its_right_half(front):
+    """The first picture is the frontier; below one another on a telephone."""
+    picture = front.locator("img").first
+    assert picture.get_attribute("alt").startswith("The frontier of gains")
+    box, width = picture.bounding_box(), front.viewport_size["width"]
+    if width > 1000:
+        assert box["x"] > width / 2 - 60 and box["y"] + box["height"] <= 900
+    else:
+        assert box["x"] < 60
+    training = front.locator("h2", has_text="Training curves")
+    shown = front.locator("section").filter(has=training)
+    words = shown.locator("p:not(.picture)").first.bounding_box()
+    image = shown.locator("img").bounding_box()
+    assert (words["x"] > image["x"] + image["width"]) == (width > 1000), "a caption beside it"
 
 
 def test_the_front_page_is_walked_by_keys_and_its_tables_scroll_alone(front):
@@ -329,7 +345,7 @@ def test_the_front_page_can_be_read_on_a_telephone_and_in_the_dark(front):
         assert weakest_contrast(front.locator("body")) > 4.5
         ground = front.locator("body").evaluate(INK)[1]
         assert (contrast("rgb(0, 0, 0)", ground) < 2) == (scheme == "dark")
-    for paragraph in front.locator("main > p:not(.picture)").all():
+    for paragraph in front.locator(".head > p").all():
         assert paragraph.bounding_box()["width"] >= min(0.9 * width, 500) - 20
 
 

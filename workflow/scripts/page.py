@@ -47,7 +47,7 @@ def markdown_page(markdown: str, folder: Path = Path(), back: str = "") -> str:
     titles = name_headings(tokens)
     parser.add_render_rule("table_open", _region)
     parser.add_render_rule("table_close", lambda *of: "</table>\n</div>\n")
-    body = parser.renderer.render(tokens, parser.options, {})
+    body = parser.renderer.render(with_sections(tokens), parser.options, {})
     return html_page(body, titles[0] if titles else "GeoSD", back)
 
 
@@ -81,6 +81,22 @@ def mark_grey_lines(tokens: list[Token]) -> None:
         kinds = [token.type for token in inside.children or ()]
         if kinds[:1] == ["em_open"] and kinds.index("em_close") == len(kinds) - 1:
             paragraph.attrJoin("class", "made")
+
+
+def with_sections(tokens: list[Token]) -> list[Token]:
+    """A page's head, all before its second headings, and each of these with what follows it.
+
+    On a wide window the head and a picture behind it stand side by side, as a picture and its
+    caption do.
+    """
+    wrapped = [Token("html_block", "", 0, content='<div class="head">\n')]
+    closing = "</div>\n"
+    for token in tokens:
+        if token.type == "heading_open" and token.tag == "h2":
+            wrapped.append(Token("html_block", "", 0, content=f"{closing}<section>\n"))
+            closing = "</section>\n"
+        wrapped.append(token)
+    return [*wrapped, Token("html_block", "", 0, content=closing)]
 
 
 def name_headings(tokens: list[Token]) -> list[str]:
