@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -106,3 +107,23 @@ def test_settings_name_the_methods_and_one_seed(file):
     manifest = json.loads((file.parent / "manifest.json").read_text())
     assert manifest["settings"]["methods"] == ["pi_0", "geosd"]
     assert manifest["seed"] == manifest["settings"]["run_seed"] == 0
+
+
+def test_a_study_that_is_not_finished_gets_a_hint(monkeypatch, capsys):
+    monkeypatch.setattr(samples_page, "snakemake", lambda *words: sys.exit(1))
+    with pytest.raises(SystemExit):
+        samples_page.samples("paper")
+    assert "Hint: where files are missing" in capsys.readouterr().err
+
+
+def test_the_command_may_run_no_rule_that_trains(monkeypatch, tmp_path, capsys):
+    seen = []
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "results/quick/samples.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("x" * 1500)
+    monkeypatch.setattr(samples_page, "snakemake", lambda *words: seen.append(words))
+    samples_page.samples()
+    rules = ("token_probabilities", "samples_page")
+    assert seen == [("quick", "--allowed-rules", *rules, "--", "samples_page")]
+    assert "results/quick/samples.html (2 kB)" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """The page of a study's responses, two methods side by side, and the command that makes it."""
 
+import sys
 from pathlib import Path
 
 from geosd.cli.snakemake_runs import snakemake
@@ -11,6 +12,10 @@ from geosd.scores.scored_responses import ScoredResponse
 
 RULES = ("token_probabilities", "samples_page")
 """The rules that `make samples` may run: it trains nothing."""
+HINT = (
+    "where files are missing, the study is not finished, which `make run STUDY={study}` changes, or"
+    " it has removed its weights (keep: samples)."
+)
 
 
 def main(study: str, tables: tuple[Path, ...], out: Path) -> None:
@@ -30,6 +35,10 @@ def samples(study: str = "quick") -> None:
     Nothing is trained: of a study that is not finished, or has removed its weights, the error names
     the files that are missing.
     """
-    snakemake(study, "--allowed-rules", *RULES, "--", "samples_page")
+    try:
+        snakemake(study, "--allowed-rules", *RULES, "--", "samples_page")
+    except SystemExit:
+        print(f"Hint: {HINT}".format(study=study), file=sys.stderr)
+        raise
     page = Path("results", study, "samples.html")
     print(f"Samples  {page} ({page.stat().st_size / 1000:.0f} kB)")
