@@ -10,30 +10,6 @@ No other rule reads these, and `make run` does not make them: a study whose weig
 """
 
 
-def scored_checkpoints(wildcards):
-    """Input function: the weights of each method's student, by the seed that the page shows."""
-    asked = settings("token_probabilities", STUDY, wildcards.model)
-    seed = asked["run_seed"]
-    base = FOLDERS.base(wildcards.model, STUDY.draw(seed))
-    folders = [
-        FOLDERS.train(wildcards.model, name, seed) if name in TRAINED else base
-        for name in asked["methods"]
-    ]
-    return [f"{folder}/model.safetensors" for folder in folders]
-
-
-def pool_of_scored(wildcards):
-    """Input function: the verified solutions that the teacher reads."""
-    return f"{FOLDERS.pool(wildcards.model, STUDY.draw(STUDY.seeds[0]))}/pool.jsonl"
-
-
-def code_of_scored(wildcards):
-    """Params function: the digest of the code, with the data source's module."""
-    asked = settings("token_probabilities", STUDY, wildcards.model)
-    source = code.module_of("source", asked["source"])
-    return code_of("token_probabilities", asked, (source,))
-
-
 rule token_probabilities:
     input:
         checkpoints=scored_checkpoints,
