@@ -10,7 +10,7 @@ TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
-.PHONY: help-dev test-all test-core test-vllm test-verl test-newest test-slurm rehearse bench lint density schema \
+.PHONY: help-dev test-all test-core test-crate test-vllm test-verl test-newest test-slurm rehearse bench lint density schema \
   metadata release pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
@@ -21,6 +21,9 @@ test-all: .venv/installed-test  ## all tests, the slow ones too: what CI runs
 
 test-core:  ## the core alone, and GeoSD inside TRL, in an environment of its own
 	$(or $(PYTHON),python3) tests/core/core_and_trl.py .venv-trl $(PIP_ARGS)
+
+test-crate: .venv/installed-test .venv-crate/installed  ## a capsule by the profiles of RO-Crate, whose validator has an environment of its own
+	$(BIN)/python -m pytest tests/provenance/test_run_crate.py
 
 test-vllm: .venv-vllm/installed  ## vLLM itself, on a CPU, in an environment of its own
 	.venv-vllm/bin/python -m pytest -s tests/sampling/test_installed_vllm.py tests/benchmarks/test_gpu_weight_sync.py
@@ -130,6 +133,12 @@ envs/geosd.sif: envs/geosd.def envs/gpu.txt pyproject.toml
 	$(or $(PYTHON),python3) -m venv --clear .venv-trl-bench
 	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) $(TORCH)
 	.venv-trl-bench/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/trl.txt
+	@touch $@
+
+# The validator of RO-Crates.
+.venv-crate/installed: envs/crate.txt
+	$(or $(PYTHON),python3) -m venv --clear .venv-crate
+	.venv-crate/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/crate.txt
 	@touch $@
 
 # Everything that .venv has, but torch, transformers, accelerate and peft at whatever is the newest now.

@@ -28,3 +28,4 @@ done
 printf '%s\n' 'trl==1.16.*' peft | lock trl --constraint laptop.txt \
   --override <(echo "torch; sys_platform == 'none'") \
   --no-emit-package torch --no-emit-package setuptools
+printf '%s\n' roc-validator==0.13.0 rocrate==0.14.0 | lock crate

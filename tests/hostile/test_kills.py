@@ -399,9 +399,9 @@ def rewritten(capsule, out, change):
     """A capsule whose files `change` edits in place, with metadata that list what there is then."""
     with zipfile.ZipFile(capsule) as packed:
         files = {name: packed.read(name) for name in packed.namelist()}
-    metadata = json.loads(files.pop(METADATA))
+    metadata, listed = json.loads(files.pop(METADATA)), {*files}
     change(files)
-    root, *others = (each for each in metadata["@graph"] if each.get("@type") != "File")
+    root, *others = (each for each in metadata["@graph"] if each["@id"] not in listed)
     root, others = (others[0], [root, *others[1:]]) if root["@id"] == METADATA else (root, others)
     root["hasPart"] = [{"@id": name} for name in files]
     metadata["@graph"] = [root, *others, *crate_entities(files)]
@@ -474,6 +474,19 @@ def test_a_capsule_keeps_the_names_of_machines_to_itself(finished):
             if name.endswith(("manifest.json", "environment.md")):
                 text = packed.read(name).decode()
                 assert '"node"' not in text and platform.release() not in text, name
+
+
+@pytest.mark.slow
+def test_a_capsule_says_which_workflow_made_it_and_has_nothing_of_gits(finished):
+    with zipfile.ZipFile(finished.folder / "small.zip") as packed:
+        names = packed.namelist()
+        entities = {each["@id"]: each for each in json.loads(packed.read(METADATA))["@graph"]}
+        assert packed.read("Snakefile") == (ROOT / "Snakefile").read_bytes()
+    assert not [name for name in names if Path(name).name.startswith(".")]
+    (action,) = (each for each in entities.values() if each["@type"] == "CreateAction")
+    assert action["instrument"] == entities["./"]["mainEntity"] == {"@id": "Snakefile"}
+    made = {each["@id"] for each in action["result"]}
+    assert made == {name for name in names if name.startswith(("results/", "figures/"))}
 
 
 @pytest.mark.slow

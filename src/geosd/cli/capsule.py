@@ -5,6 +5,7 @@ problems and tidy tables of a study and its outputs, at the paths that they have
 no weights. Names of machines stay here. `geosd.cli.verify` makes it again.
 """
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -13,7 +14,9 @@ from typing import Any
 
 import yaml
 
+from geosd import __version__
 from geosd.cli.pages import environment_page_program
+from geosd.cli.run_manifests import manifests_of_runs
 from geosd.cli.ship import ship_study_files
 from geosd.config import load, resolve_study, settings
 from geosd.config.rule_settings import configuration_rule_settings
@@ -24,7 +27,16 @@ from geosd.problems.encoding import encoding_of
 from geosd.provenance.crate import write_crate
 from geosd.provenance.machine_names import without_names_of_machines
 from geosd.provenance.manifest import MANIFEST, read_manifest, write_manifest
+from geosd.provenance.run_crate import (
+    RUN,
+    WORKFLOW_CRATE,
+    citation_entities,
+    profile_entities,
+    run_entities,
+    workflow_entities,
+)
 from geosd.reporting import shipping
+from geosd.reporting.environment_page import environment_summary
 from geosd.reporting.study_page import CONFIGURATION
 
 KEPT = (".json", ".jsonl", ".csv")
@@ -34,15 +46,22 @@ NOT_KEPT = "tokenizer"
 OPENS_THOUGHT = "opens_thought"
 """Property of a model: whether its prompt ends inside a thought, where a response then begins."""
 PARAMS = "params.yaml"
-TEXTS = ("LICENSE", "CITATION.cff")
+LICENSE, CITATION = "LICENSE", "CITATION.cff"
+TEXTS = (LICENSE, CITATION)
 """Files that say who made it, and what may be done with it."""
+SNAKEFILE = "Snakefile"
+INCLUDED = re.compile(r'^ *include: "(workflow/[\w/]+\.smk)"$', re.MULTILINE)
+"""How the Snakefile names the files of its rules."""
 
 
-def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
+def main(
+    study: str, out: Path, agent: str | None = None, params: Path = Path("params.yaml")
+) -> None:
     """Write a finished study's samples, logs, manifests and outputs into one file.
 
     Args:
         out: The file, e.g. quick.zip.
+        agent: Who ran the study, by name; without it the capsule does not say.
 
     Raises:
         ValueError: The study is not finished.
@@ -55,17 +74,74 @@ def main(study: str, out: Path, params: Path = Path("params.yaml")) -> None:
         figures = _as_shipped(study, folders, params, home)
         files = {name: Path(name) for name in TEXTS if Path(name).is_file()}
         files[PARAMS] = params
-        files.update(_results(folders, home))
-        files.update(_outputs(figures, home))
-        root = {
+        workflow = workflow_files(_home_of_workflow())
+        files.update(workflow)
+        made = dict(_results(folders, home))
+        made.update(_outputs(figures, home))
+        files.update(made)
+        root, entities = _described(folders, sorted(made), [*workflow][1:], agent)
+        root |= {
             "name": f"Study {study} of geosd",
             "description": folders.study.overlay.about,
             "identifier": study,
             "datePublished": datetime.now(UTC).date().isoformat(),
-            "license": {"@id": TEXTS[0]},
+            "license": {"@id": LICENSE},
         }
-        write_crate(out, dict(sorted(files.items())), root, _properties(folders))
+        listed = dict(sorted(files.items()))
+        write_crate(out, listed, root, _properties(folders), entities, [WORKFLOW_CRATE])
     print(f"{out}: {len(files)} files, {out.stat().st_size / 1e6:.1f} MB. `geosd verify {out}`")
+
+
+def workflow_files(home: Path) -> dict[str, Path]:
+    """The Snakefile and the files that it includes, by their names in a capsule."""
+    snakefile = home / SNAKEFILE
+    included = included_rules(snakefile.read_text(encoding="utf-8"))
+    return {SNAKEFILE: snakefile, **{name: home / name for name in included}}
+
+
+def included_rules(text: str) -> list[str]:
+    """The files below workflow/ that a Snakefile includes, in its order."""
+    return INCLUDED.findall(text)
+
+
+def _home_of_workflow() -> Path:
+    """The folder of the workflow that runs here; in another workflow's folder a link leads there.
+
+    Raises:
+        FileNotFoundError: There is no Snakefile.
+    """
+    home = Path("workflow").resolve().parent
+    if not (home / SNAKEFILE).is_file():
+        raise FileNotFoundError(
+            f"{home / SNAKEFILE} is missing: a capsule holds the workflow that made its results.\n"
+            "Hint: type this in the folder of a clone of geosd."
+        )
+    return home
+
+
+def _described(
+    folders: RunFolders, made: list[str], rules: list[str], agent: str | None
+) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+    """What the root and other entities say of workflow, run, authors and paper."""
+    study = folders.study.name
+    runs = manifests_of_runs(folders.rows())
+    summary = environment_summary(runs)
+    words = f"Study {study}: {summary.steps}" if summary else f"Study {study}"
+    days = {run.manifest["date"] for run in runs if "date" in run.manifest}
+    profiles, root = profile_entities()
+    entities: list[Mapping[str, Any]] = [
+        *profiles,
+        *workflow_entities(SNAKEFILE, rules, PARAMS, study, __version__),
+        *run_entities(SNAKEFILE, PARAMS, made, days, words, agent),
+    ]
+    root |= {"mainEntity": {"@id": SNAKEFILE}, "mentions": [{"@id": RUN}]}
+    citation = Path(CITATION)
+    if citation.is_file():
+        cited = yaml.safe_load(citation.read_text(encoding="utf-8"))
+        authors, of_root = citation_entities(cited)
+        entities += authors
+        root |= of_root
+    return root, entities
 
 
 def capsule_configuration(study: Study, folder: Path) -> None:
@@ -111,8 +187,13 @@ def _results(folders: RunFolders, home: Path) -> Iterator[tuple[str, Path]]:
 def _outputs(figures: Path, home: Path) -> Iterator[tuple[str, Path]]:
     """Each file of the outputs by its name from `home`."""
     for path in figures.rglob("*"):
-        if path.is_file() and path.suffix[1:] not in shipping.NOT_KEPT:
+        if path.is_file() and is_kept(path):
             yield path.relative_to(home).as_posix(), path
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a capsule has this file of the outputs; what git alone reads stays out."""
+    return path.suffix[1:] not in shipping.NOT_KEPT and not path.name.startswith(".")
 
 
 def _folder(folder: Path, manifest: str, home: Path) -> Iterator[tuple[str, Path]]:

@@ -25,8 +25,11 @@ from geosd.cli.capsule import (
     KEPT,
     OPENS_THOUGHT,
     PARAMS,
+    SNAKEFILE,
     TEXTS,
     capsule_configuration,
+    is_kept,
+    workflow_files,
 )
 from geosd.cli.run_manifests import manifests_of_runs
 from geosd.cli.ship import settings_to_ship, ship_study_outputs
@@ -123,6 +126,8 @@ class VerifyCheck:
         self.described = entities[ROOT].get("description")
         self.study = resolve_study(load(Path(PARAMS)), name)
         self.known = {METADATA, PARAMS, *TEXTS}
+        if SNAKEFILE in names:  # one of an earlier version has no workflow
+            self.known |= workflow_files(Path()).keys()
         self.opened = {
             name.removeprefix("#"): entity["value"]
             for name, entity in entities.items()
@@ -290,7 +295,7 @@ class VerifyCheck:
                 continue
             file = self.figures / name
             if file.as_posix() not in self.names:
-                if path.suffix[1:] not in shipping.NOT_KEPT:
+                if is_kept(path):
                     yield f"{file} is missing"
                 continue
             self.known.add(file.as_posix())

@@ -22,6 +22,8 @@ from geosd.files import DamagedFileError, atomic_write, sha256
 
 METADATA = "ro-crate-metadata.json"
 CRATE = "https://w3id.org/ro/crate/1.1"
+TERMS = {"sha256": "http://schema.org/sha256"}
+"""Terms of schema.org that are younger than the context of RO-Crate 1.1."""
 ROOT = "./"
 HINT = "\nHint: take the capsule from its source again."
 LARGEST = 2**36
@@ -52,6 +54,8 @@ def write_crate(
     files: Mapping[str, Path],
     root: Mapping[str, Any],
     properties: Iterable[Mapping[str, Any]] = (),
+    entities: Iterable[Mapping[str, Any]] = (),
+    profiles: Iterable[str] = (),
 ) -> None:
     """Write files into a zip with a graph that lists them: the same bytes for the same files.
 
@@ -59,27 +63,34 @@ def write_crate(
         files: Name in the zip -> the file.
         root: What the graph says of the whole.
         properties: Further entities, which the root names.
+        entities: Others; one with the `@id` of a file says more of that file.
+        profiles: What the metadata conform to besides RO-Crate.
     """
-    entities = [
-        {
+    listed = {
+        name: {
             "@id": name,
             "@type": "File",
             "contentSize": str(file.stat().st_size),
             "sha256": sha256(file),
         }
         for name, file in files.items()
-    ]
+    }
+    others = {}
+    for entity in entities:
+        of_files = listed if entity["@id"] in listed else others
+        of_files[entity["@id"]] = {**of_files.get(entity["@id"], {}), **entity}
     properties = list(properties)
     whole = {
         "@id": ROOT,
         "@type": "Dataset",
         **root,
-        "hasPart": [{"@id": entity["@id"]} for entity in entities],
+        "hasPart": [{"@id": name} for name in listed],
         "additionalProperty": [{"@id": each["@id"]} for each in properties],
     }
-    described = {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": ROOT}}
-    graph = [{**described, "conformsTo": {"@id": CRATE}}, whole, *properties, *entities]
-    metadata = {"@context": f"{CRATE}/context", "@graph": graph}
+    described: dict[str, Any] = {"@id": METADATA, "@type": "CreativeWork", "about": {"@id": ROOT}}
+    described["conformsTo"] = [{"@id": address} for address in (CRATE, *profiles)]
+    graph = [described, whole, *properties, *others.values(), *listed.values()]
+    metadata = {"@context": [f"{CRATE}/context", TERMS], "@graph": graph}
     with atomic_write(out) as temporary, zipfile.ZipFile(temporary, "w") as packed:
         packed.writestr(zipfile.ZipInfo(METADATA), json.dumps(metadata, indent=1))
         for name, file in files.items():
@@ -190,11 +201,17 @@ def _listed_files(entities: Mapping[str, Mapping[str, Any]]) -> dict[str, Mappin
     names = [part["@id"] for part in entities[ROOT]["hasPart"]]
     if len(names) != len(set(names)):
         raise ValueError("a file is twice on its list of parts")
-    described = {name for name, entity in entities.items() if entity.get("@type") == "File"}
+    described = {name for name, entity in entities.items() if _is_file(entity)}
     others = sorted(described ^ set(names))
     if others:
         raise ValueError(f"{_shown(others[0])} is described and no part of it, or the reverse")
     return {name: entities[name] for name in names}
+
+
+def _is_file(entity: Mapping[str, Any]) -> bool:
+    """Whether an entity is a file, by its only type or by one of several."""
+    types = entity.get("@type")
+    return "File" in (types if isinstance(types, list) else [types])
 
 
 def _compare(files: Mapping[str, zipfile.ZipInfo], listed: Mapping[str, Mapping[str, Any]]) -> None:
