@@ -10,7 +10,7 @@ TORCH := $(shell grep -oE '^torch==[0-9.]+' envs/laptop.txt)
 BASE_MODELS := $(foreach size,xs s l xl,base_models/mini-qwen3-$(size)/0) \
   $(foreach family,qwen3 olmo3 llama wide,$(foreach draw,0 1 2 3 4 5,base_models/mini-$(family)/$(draw)))
 
-.PHONY: help-dev test-all test-core test-crate test-vllm test-verl test-newest test-slurm rehearse bench lint density schema \
+.PHONY: help-dev paper test-all test-core test-crate test-vllm test-verl test-newest test-slurm rehearse bench lint density schema \
   metadata release pins pins-gpu gpu-check base-models select-rates results pages dvc repro exp container clean-study unused
 
 help-dev:
@@ -89,6 +89,9 @@ select-rates: .venv/installed  ## print the rates that STUDY_selection chose, to
 results: .venv/installed  ## write docs/results.md, docs/results/ and docs/metrics anew from the studies that are shipped
 	@$(GEOSD) results-page
 	@$(GEOSD) dvc-metrics
+
+paper: .venv/installed  ## a shipped study as a paper, build/paper/<study>/report.tex, and its PDF where TeX is (STUDY=name)
+	@$(GEOSD) paper --study $(STUDY)
 
 pages: results  ## docs/results.md and the pages of the studies as HTML, next to them
 	@set -e; for page in docs/results.md docs/results/*.md; do \
