@@ -86,9 +86,10 @@ select-rates: .venv/installed  ## print the rates that STUDY_selection chose, to
 	@$(GEOSD) select-rates --study $(STUDY)_selection \
 	  --scores results/$(STUDY)_selection/analyse/scores.csv
 
-results: .venv/installed  ## write docs/results.md, docs/results/ and docs/metrics anew from the studies that are shipped
+results: .venv/installed  ## write docs/results.md, docs/results/, docs/metrics and ARTIFACT.md anew from the studies that are shipped
 	@$(GEOSD) results-page
 	@$(GEOSD) dvc-metrics
+	@$(GEOSD) artifact
 
 paper: .venv/installed  ## a shipped study as a paper, build/paper/<study>/report.tex, and its PDF where TeX is (STUDY=name)
 	@$(GEOSD) paper --study $(STUDY)

@@ -22,7 +22,8 @@ from geosd.config import load
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("", "benchmarks", "config", "tests/hostile", "tests/rehearsal")
-PAGES = [ROOT / name / "README.md" for name in FOLDERS] + [ROOT / "CONTRIBUTING.md"]
+PAGES = [ROOT / name / "README.md" for name in FOLDERS]
+PAGES += [ROOT / "CONTRIBUTING.md", ROOT / "ARTIFACT.md"]
 PAGES += [*sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "analysis").glob("*.md"))]
 PROGRAMS = ("make", "geosd", "snakemake", "dvc", "python")
 OTHERS = "accelerate apptainer bash git hf pip sbatch source torchrun uv .venv/bin/pytest".split()

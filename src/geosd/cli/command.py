@@ -56,6 +56,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("publish", "restore_published"),
         "dvc-commit": ("publish", "dvc_commit"),
         "dvc-metrics": ("pages", "dvc_metrics_page_program"),
+        "artifact": ("pages", "artifact_page_program"),
         "redraw": ("ship", "redraw_shipped"),
         "results-page": ("pages", "results_pages_program"),
     },

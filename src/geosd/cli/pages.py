@@ -3,6 +3,8 @@
 import importlib.metadata
 from pathlib import Path
 
+import pandas as pd
+
 from geosd.cli.dvc_metrics import METRICS, write_metrics
 from geosd.cli.run_manifests import manifests_of_index, summary_of_run_manifests
 from geosd.cli.snakemake_runs import snakemake, write_snakemake_report
@@ -10,6 +12,7 @@ from geosd.config import load, resolve_study
 from geosd.config import settings as settings_of
 from geosd.files import write_text
 from geosd.provenance.proof import prove
+from geosd.reporting.artifact_page import artifact_markdown
 from geosd.reporting.environment_page import environment_markdown
 from geosd.reporting.method_style import method_style
 from geosd.reporting.shipping import CLAIMS, MANIFEST, read_shipped, shipped_source_tables
@@ -24,6 +27,8 @@ from geosd.reporting.study_page import (
 from geosd.scores.score_table import score_table_by_variant
 from geosd.scores.tidy import read_tidy
 
+LEDGER = "miniature_all/claims_all.csv"
+"""The ledger over several studies, in which each claim is judged once."""
 APPENDIX = {
     "Configuration: every value behind these results": "pages/configuration.html",
     "Environment: code, machines and packages": "pages/environment.html",
@@ -105,6 +110,18 @@ def results_pages_program(
         left_over.unlink()
     for page, text in pages.items():
         write_text(page, text)
+
+
+def artifact_page_program(figures: Path = Path("figures"), out: Path = Path("ARTIFACT.md")) -> None:
+    """Write ARTIFACT.md: each claim of the paper with its command, file and verdict.
+
+    Args:
+        figures: Where the outputs of studies lie; those with a manifest are shipped.
+        out: The page, in the folder above `figures`.
+    """
+    ledger = pd.read_csv(figures / LEDGER, keep_default_na=False)
+    studies = {folder.name: read_shipped(folder) for folder in _shipped(figures)}
+    write_text(out, artifact_markdown(ledger, studies, Path("figures")))
 
 
 def dvc_metrics_page_program(figures: Path = Path("figures"), out: Path = METRICS) -> None:
