@@ -91,6 +91,8 @@ BY_HAND = (
     "python -m geosd ship-family --family judged",
     "python -m geosd results-page",
     "python -m geosd capsule --study small --out small.zip",
+    "python -m geosd export --study small --out exported --organization x --created 0",
+    "python -m geosd artifact --ledger figures/judged/claims_all.csv",
     "python -m geosd preview --study small --out previewed",
     "python -m geosd dvc-metrics --out metrics",
     "python -m geosd remove-weights --study rates --weights {weights} --out removed.json",
@@ -111,8 +113,8 @@ WRITES_NOTHING = {
     "unused",
     "verify",
 }
-CALLS_OTHERS = {"dvc-commit", "figures", "publish", "report", "restore", "run"}
-"""Snakemake, DVC and git, which write; transfer writes as render does, from a dial's studies."""
+CALLS_OTHERS = {"dvc-commit", "figures", "paper", "publish", "report", "restore", "run"}
+"""Snakemake, DVC, TeX and git, which write; transfer as render does, from a dial's studies."""
 STARTER = "workflow/scripts/launch.py"
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")
 """Names that a killed `atomic_write` leaves; nothing reads them."""

@@ -48,6 +48,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "share": {
         "capsule": ("capsule", "main"),
+        "export": ("export", "main"),
         "paper": ("paper", "main"),
         "verify": ("verify", "main"),
         "hub-model": ("hub_folders", "model"),

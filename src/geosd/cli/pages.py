@@ -27,7 +27,7 @@ from geosd.reporting.study_page import (
 from geosd.scores.score_table import score_table_by_variant
 from geosd.scores.tidy import read_tidy
 
-LEDGER = "miniature_all/claims_all.csv"
+LEDGER = Path("figures/miniature_all/claims_all.csv")
 """The ledger over several studies, in which each claim is judged once."""
 APPENDIX = {
     "Configuration: every value behind these results": "pages/configuration.html",
@@ -112,16 +112,19 @@ def results_pages_program(
         write_text(page, text)
 
 
-def artifact_page_program(figures: Path = Path("figures"), out: Path = Path("ARTIFACT.md")) -> None:
+def artifact_page_program(
+    figures: Path = Path("figures"), ledger: Path = LEDGER, out: Path = Path("ARTIFACT.md")
+) -> None:
     """Write ARTIFACT.md: each claim of the paper with its command, file and verdict.
 
     Args:
         figures: Where the outputs of studies lie; those with a manifest are shipped.
+        ledger: That over several studies, in which each claim is judged once.
         out: The page, in the folder above `figures`.
     """
-    ledger = pd.read_csv(figures / LEDGER, keep_default_na=False)
+    findings = pd.read_csv(ledger, keep_default_na=False)
     studies = {folder.name: read_shipped(folder) for folder in _shipped(figures)}
-    write_text(out, artifact_markdown(ledger, studies, Path("figures")))
+    write_text(out, artifact_markdown(findings, studies, Path("figures")))
 
 
 def dvc_metrics_page_program(figures: Path = Path("figures"), out: Path = METRICS) -> None:
