@@ -27,8 +27,6 @@ from geosd.reporting.study_page import (
 from geosd.scores.score_table import score_table_by_variant
 from geosd.scores.tidy import read_tidy
 
-LEDGER = Path("figures/miniature_all/claims_all.csv")
-"""The ledger over several studies, in which each claim is judged once."""
 APPENDIX = {
     "Configuration: every value behind these results": "pages/configuration.html",
     "Environment: code, machines and packages": "pages/environment.html",
@@ -113,7 +111,9 @@ def results_pages_program(
 
 
 def artifact_page_program(
-    figures: Path = Path("figures"), ledger: Path = LEDGER, out: Path = Path("ARTIFACT.md")
+    figures: Path = Path("figures"),
+    ledger: Path = Path("figures/miniature_all/claims_all.csv"),
+    out: Path = Path("ARTIFACT.md"),
 ) -> None:
     """Write ARTIFACT.md: each claim of the paper with its command, file and verdict.
 
