@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -29,7 +28,7 @@ SYMBOLS = {
     "≤": r"$\leq$",
     "≈": r"$\approx$",
     "∈": r"$\in$",
-    "√": r"$\sqrt{\ }$",
+    "√": r"$\surd$",
     "∑": r"$\sum$",
     "Σ": r"$\Sigma$",
     "α": r"$\alpha$",
@@ -46,18 +45,10 @@ PREAMBLE = r"""\documentclass[10pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage{mathptmx}
 \usepackage[textwidth=5.5in,textheight=9in]{geometry}
-\usepackage{amsmath,array,booktabs,graphicx,longtable}
+\usepackage{amsmath,array,booktabs,float,graphicx,longtable}
 \usepackage[hidelinks]{hyperref}
-\makeatletter
-\renewcommand{\fps@table}{!htbp}
-\renewcommand{\fps@figure}{!htbp}
-\makeatother
-\renewcommand{\topfraction}{.9}
-\renewcommand{\bottomfraction}{.8}
-\renewcommand{\textfraction}{.05}
-\renewcommand{\floatpagefraction}{.75}
-\setcounter{topnumber}{3}
-\setcounter{totalnumber}{5}
+\floatplacement{table}{H}
+\floatplacement{figure}{H}
 \emergencystretch=3em
 """
 
@@ -87,7 +78,7 @@ def latex_words(text: str) -> str:
 
 
 def shown_outputs(outputs: Iterable[str], long: Iterable[str] = ()) -> list[str]:
-    """The first tables and figures that show what runs gave, by turns, in the study's order.
+    """The first figures, then the first tables, that show what runs gave, in the study's order.
 
     Settings and arithmetic, which read no tidy file, and what is `long`, are left to the study's
     page.
@@ -97,8 +88,7 @@ def shown_outputs(outputs: Iterable[str], long: Iterable[str] = ()) -> list[str]
     of_runs = [n for n in outputs if n in known and known[n].reads and n not in left_out]
     tables = [name for name in of_runs if name.startswith(TABLE)]
     figures = [name for name in of_runs if name.startswith(FIGURE)]
-    pairs = zip_longest(tables[:MOST], figures[:MOST])
-    return [name for pair in pairs for name in pair if name is not None]
+    return [*figures[:MOST], *tables[:MOST]]
 
 
 def is_long(latex: str) -> bool:
@@ -134,7 +124,7 @@ def paper_latex(
     if rest:
         parts += [f"The study's page also has {latex_words(_listed(rest))}."]
     parts += [_output(name, shipped.outputs[name]) for name in shown]
-    parts += [_bibliography(), r"\end{document}"]
+    parts += [r"\end{document}"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -160,7 +150,7 @@ def _subject(shipped: ShippedManifest) -> str:
     methods = dict.fromkeys(m for each in shipped.outputs.values() for m in each.get("methods", ()))
     lines = [
         "The study follows \\emph{Geometric Self-Distillation for Reasoning Generalization}"
-        r"~\cite{geosd}."
+        r"\footnote{Josip Juki\'{c} and Ivan Titov, 2026.}."
     ]
     if models:
         lines.append(f"Its models are {latex_words(_listed(models))}.")
@@ -214,7 +204,7 @@ def _contents(shown: Iterable[str]) -> str:
     for name in shown:
         kind, short = ("Figure", "fig") if name.startswith(FIGURE) else ("Table", "tab")
         reference = rf"{kind}~\ref{{{short}:{name.replace('_', '-')}}}"
-        said.append(f"{reference} has: {latex_words(output_spec_title(name))}.")
+        said.append(f"{reference} shows: {latex_words(output_spec_title(name))}.")
     return "\n".join(said)
 
 
@@ -246,17 +236,6 @@ def _remake(study: str, made: str) -> str:
     settings = rf"Settings and costs are in \texttt{{figures/{escape_latex(study)}/}}."
     ran = f"The runs: {latex_words(made)}." if made else ""
     return "\n".join([*lines, draws, settings, ran])
-
-
-def _bibliography() -> str:
-    return "\n".join(
-        [
-            r"\begin{thebibliography}{1}",
-            r"\bibitem{geosd} Josip Juki\'{c} and Ivan Titov.",
-            r"\emph{Geometric Self-Distillation for Reasoning Generalization}. 2026.",
-            r"\end{thebibliography}",
-        ]
-    )
 
 
 def _listed(names: Iterable[str]) -> str:
