@@ -146,9 +146,11 @@ envs/geosd.sif: envs/geosd.def envs/gpu.txt pyproject.toml
 	@touch $@
 
 # Everything that .venv has, but torch, transformers, accelerate and peft at whatever is the newest now.
+# The lock's torch is left out: half a GB to download, which the next line would replace.
 .venv-newest/installed: pyproject.toml envs/laptop.txt | .venv/installed
 	$(BIN)/python -m venv --clear .venv-newest
-	.venv-newest/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r envs/laptop.txt
+	sed '/^torch==/,/[^\]$$/d' envs/laptop.txt > .venv-newest/locked.txt
+	.venv-newest/bin/python -m pip install $(PIP_ARGS) --no-deps --require-hashes -r .venv-newest/locked.txt
 	.venv-newest/bin/python -m pip install $(PIP_ARGS) --upgrade torch transformers accelerate peft
 	.venv-newest/bin/python -m pip install $(PIP_ARGS) --no-deps --no-build-isolation --editable .
 	@touch $@

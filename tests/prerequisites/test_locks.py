@@ -79,7 +79,7 @@ def test_each_package_that_pyproject_names_is_pinned_for_a_laptop_and_so_is_what
 def test_pip_installs_no_lock_without_hashes(root):
     """torch alone: its build is whatever the index offers."""
     text = "".join((root / name).read_text() for name in ("dev.mk", "envs/install.sh"))
-    named = re.findall(r'^.*(?: -r|--requirement) "?envs/\S+\.txt"?$', text, re.M)
+    named = re.findall(r'^.*(?: -r|--requirement) "?(?:envs|\.venv-newest)/\S+\.txt"?$', text, re.M)
     assert len(named) == 8
     assert all("--require-hashes" in line for line in named), named
 
@@ -126,6 +126,18 @@ def test_each_column_of_ci_is_one_that_its_program_knows(root):
     makefile = (root / "dev.mk").read_text()
     for column in ("newest", "verl"):
         assert f"\ntest-{column}: .venv-{column}/installed" in makefile
+
+
+def test_the_newest_versions_are_laid_over_the_lock_without_its_torch(root):
+    """pip would download half a GB, and replace it with the newest torch."""
+    makefile = (root / "dev.mk").read_text()
+    (cut,) = re.findall(r"^\t(sed .+) > \.venv-newest/locked\.txt$", makefile, re.M)
+    command = cut.replace("$$", "$")  # make's way to write one
+    left = subprocess.check_output(command, shell=True, cwd=root, text=True)
+    entries = re.split(r"^(?=[a-z])", (root / "envs/laptop.txt").read_text(), flags=re.M)
+    others = [entry for entry in entries if not entry.startswith("torch==")]
+    assert len(others) == len(entries) - 1
+    assert left == "".join(others)
 
 
 def test_another_column_is_refused_before_anything_is_installed(root):
