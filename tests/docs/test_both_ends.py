@@ -185,7 +185,7 @@ def test_the_door_s_differences_of_smollm2_are_those_of_the_shipped_runs():
         a, b = (ood[name] for name in of_rate)
         lead.append(number((a - b).mean()))
     line = finding("SmolLM2")
-    assert f"OOD by {lead[0]}, {lead[1]} and, where that collapses, {lead[2]} points (" in line
+    assert f"OOD is {lead[0]}, {lead[1]} and, where that collapses, {lead[2]} points (" in line
     fallen = sorted(ood["fwdkl-learning_rate_1e-05"])
     base = ood["pi_0"].mean()
     assert all(base - value >= 10 for value in fallen), "both seeds collapse"

@@ -236,10 +236,10 @@ def test_a_teachers_prompt_that_changes_by_day_is_refused(modules):
     )
     row = {"teacher_prompt": [{"role": "user", "content": "1+1?"}]}
     with pytest.raises(ValueError, match="(?s)some/model.*Hint: .*apply_chat_template_kwargs"):
-        modules.teachers.privileged_ids(tokenizer, {}, row)
+        modules.teachers.verl_teacher_ids(tokenizer, {}, row)
     assert given == []
     data = {"apply_chat_template_kwargs": {"day": "26 Jul 2024"}}
-    assert modules.teachers.privileged_ids(tokenizer, data, row) == [1, 2]
+    assert modules.teachers.verl_teacher_ids(tokenizer, data, row) == [1, 2]
     assert given[0]["day"] == "26 Jul 2024"
 
 
@@ -301,7 +301,7 @@ def test_other_losses_and_validation_are_verls(modules, monkeypatch):
 
 def test_a_row_without_the_teachers_prompt_is_refused(modules):
     with pytest.raises(ValueError, match=r"(?s)no column 'teacher_prompt'; it has prompt\..*Hint"):
-        modules.teachers.privileged_ids(None, {}, {"prompt": []})
+        modules.teachers.verl_teacher_ids(None, {}, {"prompt": []})
 
 
 def test_the_anchor_takes_each_checkpoint(modules, tmp_path):
@@ -318,7 +318,7 @@ def test_the_anchor_takes_each_checkpoint(modules, tmp_path):
     trainer = SimpleNamespace(
         teacher_model_manager=SimpleNamespace(teacher_model_managers=managers)
     )
-    callback = modules.teachers.AnchorCallback({})
+    callback = modules.teachers.VerlAnchorCallback({})
     saved = {"trainer": trainer, "global_step": 64, "checkpoint_dir": str(tmp_path)}
     with pytest.raises(FileNotFoundError, match=r"(?s)after step 64.*Hint: .*hf_model"):
         callback.on_save(**saved, async_save=False)

@@ -45,7 +45,7 @@ def test_every_requirement_of_a_gpu_node_is_pinned_and_every_pin_satisfies_it(ro
         assert requirement.specifier.contains(gpu[canonicalize_name(requirement.name)]), requirement
 
 
-LOCKS = ("gguf", "gpu", "laptop", "lora", "smollm2", "trl", "verl", "vllm")
+LOCKS = ("crate", "gguf", "gpu", "laptop", "lora", "smollm2", "trl", "verl", "vllm")
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -80,7 +80,7 @@ def test_pip_installs_no_lock_without_hashes(root):
     """torch alone: its build is whatever the index offers."""
     text = "".join((root / name).read_text() for name in ("dev.mk", "envs/install.sh"))
     named = re.findall(r'^.*(?: -r|--requirement) "?(?:envs|\.venv-newest)/\S+\.txt"?$', text, re.M)
-    assert len(named) == 8
+    assert len(named) == 9
     assert all("--require-hashes" in line for line in named), named
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import geosd.training
 
 OWNERS = {"policy.py", "fsdp.py"}
-OWNED = {"compute_weights", "with_root_gathered", "reshard", "full_tensor"}
+OWNED = {"weights_in_precision", "with_root_gathered", "reshard", "full_tensor"}
 
 
 def names_in(path):

@@ -52,7 +52,7 @@ def trained(tiny, settings, tmp_path, monkeypatch):
         paths = (tiny / "base", tiny / "train.jsonl", tiny / "pool.jsonl")
         values = settings | {"diagnose_every": 100} | more
         run, around = assemble_run(RunInputs(values, *paths, 0)), {}
-        backward = loop.train_step.__globals__["StepLoss"].backward
+        backward = loop.train_step.__globals__["TrainStepLoss"].backward
 
         def spoiled_backward(self):
             loss, *rest = backward(self)

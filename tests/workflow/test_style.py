@@ -27,7 +27,7 @@ def test_the_formatter_has_nothing_to_say(root, command):
 
 
 def test_the_snakefile_is_a_table_of_contents(root):
-    assert len((root / "Snakefile").read_text().splitlines()) <= 40
+    assert len((root / "Snakefile").read_text().splitlines()) <= 45
 
 
 def test_no_module_is_longer_than_four_hundred_lines(root):

@@ -31,8 +31,8 @@ class DatasetCatalogueEntry:
     the commit `revision`. `sha256` is None where it is not known; `same` are those of other files
     with the same rows. `columns` are the repository's names of id, problem and answer
     (None keeps the file as is), `integers` says that every answer is one, written 70 for `070`;
-    `rows` and `answers` (`downloaded_answers_sha256`) are checked where they are given. A `fresh` one is a
-    benchmark that a study reads where its `data.fresh` lists it.
+    `rows` and `answers` (`downloaded_answers_sha256`) are checked where they are given. A `fresh`
+    one is a benchmark that a study reads where its `data.fresh` lists it.
     """
 
     name: str

@@ -82,7 +82,7 @@ class MiniatureGrader:
 
         Example:
             >>> MiniatureGrader()("3 2 5 ok 5 6 ; 11 2 5 ok A: 11", "11")
-            Verdict(answer='11', correct=True, reason='correct')
+            GradingVerdict(answer='11', correct=True, reason='correct')
             >>> MiniatureGrader()("3 2 5 ok 5 6 ; 11 2", "11").reason
             'no answer'
         """

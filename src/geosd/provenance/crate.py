@@ -75,7 +75,7 @@ def write_crate(
         }
         for name, file in files.items()
     }
-    others = {}
+    others: dict[str, dict[str, Any]] = {}
     for entity in entities:
         of_files = listed if entity["@id"] in listed else others
         of_files[entity["@id"]] = {**of_files.get(entity["@id"], {}), **entity}

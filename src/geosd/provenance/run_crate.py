@@ -15,7 +15,7 @@ PROFILES = {
 }
 """The profiles that the root conforms to; a profile's identifier ends with its version."""
 BIOSCHEMAS = "https://bioschemas.org/profiles"
-SNAKEMAKE = {
+SNAKEMAKE: dict[str, Any] = {
     "@id": "https://w3id.org/workflowhub/workflow-ro-crate#snakemake",
     "@type": "ComputerLanguage",
     "name": "Snakemake",

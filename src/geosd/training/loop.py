@@ -5,7 +5,7 @@ A method is an objective and an update rule; nothing else differs. `train_step` 
     rollouts                         rollouts.LocalRollouts.collect
     teacher, anchor, pi_0            run.TrainingRun.reference_logits, policy.ReferenceModels
     student on the union support     chunked_logits.chunked_position_scalars,
-    objectives.*.per_position loss, backward                   StepLoss.backward,
+    objectives.*.per_position loss, backward                   TrainStepLoss.backward,
     objectives.*.combine K-FAC, AdamW                     optim.update.UpdateRule.step,
     optim.kfac.KFAC.step values for the log               measurement.Measurement
 

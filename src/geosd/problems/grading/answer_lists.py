@@ -47,9 +47,9 @@ def read_answer_list(body: str) -> AnswerList | None:
 
     Example:
         >>> read_answer_list(r"\{(1, 2), (3, 4)\}")
-        Several(kind='list', elements=('(1, 2)', '(3, 4)'))
+        AnswerList(kind='list', elements=('(1, 2)', '(3, 4)'))
         >>> read_answer_list("y=3, x=4")
-        Several(kind='point', elements=('4', '3'))
+        AnswerList(kind='point', elements=('4', '3'))
         >>> read_answer_list(r"3\pm x").elements
         ('3+x', '3-x')
     """
