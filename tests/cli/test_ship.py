@@ -56,7 +56,8 @@ LACKS = re.compile(r"history lacks the commits? ([0-9a-f and]+):")
 
 def made_up_tables() -> dict[str, pd.DataFrame]:
     """Tidy tables of study quick with made-up numbers, and runs of a foreign variant."""
-    draw, rows, drift, curves = np.random.default_rng(3), [], [], []
+    draw = np.random.default_rng(3)
+    rows, shares, drift, curves = [], [], [], []
     runs = [(m, v, s, 0) for m in STUDY.models for v in STUDY.methods for s in STUDY.seeds]
     for run in [*runs, *((*run[:1], "left_over", *run[2:]) for run in runs[:3])]:
         drift.append((*run, "drift/pi_0", draw.uniform(0, 0.1)))
@@ -64,9 +65,17 @@ def made_up_tables() -> dict[str, pd.DataFrame]:
             curves += [(*run, step, quantity, draw.uniform(0, 1)) for step in (0, 50, 100)]
         for benchmark in ("id", "long", "easy", "ood_avg"):
             split = "ID" if benchmark == "id" else "OOD"
+            if benchmark != "ood_avg":
+                shares += [(*run, benchmark, str(n), 16, draw.uniform(0, 1)) for n in range(3)]
             for metric, k in (("avg@k", 16), ("pass@k", 1), ("pass@k", 16)):
                 rows.append((*run, benchmark, split, metric, k, draw.uniform(20, 80)))
-    tables = {"scores": rows, "drift": drift, "consensus": [], "training_curves": curves}
+    tables = {
+        "scores": rows,
+        "shares": shares,
+        "drift": drift,
+        "consensus": [],
+        "training_curves": curves,
+    }
     return {name: pd.DataFrame(of, columns=list(COLUMNS[name])) for name, of in tables.items()}
 
 

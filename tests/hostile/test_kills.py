@@ -74,7 +74,7 @@ SMALL = {
     },
     "evaluation": {"samples": 2, "pass_k": [1, 2], "response_tokens": 8},
 }
-TARGETS = ("all", "ship", "claims")
+TARGETS = ("all", "ship", "claims", "samples_page")
 JUDGED = {"about": "Its ledger.", "kind": "family", "of": ["small"], "outputs": ["claims_all"]}
 RATES = {
     **{"extends": "quick", "about": "Two rates.", "kind": "selection", "draws": 1, "seeds": [0]},
@@ -92,6 +92,8 @@ BY_HAND = (
     "python -m geosd results-page",
     "python -m geosd capsule --study small --out small.zip",
     "python -m geosd export --study small --out exported --organization x --created 0",
+    f"python -m geosd hub-model --study small --model {MODEL} --variant geosd --seed 0 --out hub",
+    "python -m geosd hub-data --study small --out hub_data",
     "python -m geosd artifact --ledger figures/judged/claims_all.csv",
     "python -m geosd preview --study small --out previewed",
     "python -m geosd dvc-metrics --out metrics",
@@ -113,7 +115,9 @@ WRITES_NOTHING = {
     "unused",
     "verify",
 }
-CALLS_OTHERS = {"dvc-commit", "figures", "paper", "publish", "report", "restore", "run"}
+CALLS_OTHERS = {
+    *("dvc-commit", "figures", "paper", "publish", "report", "restore", "run", "samples"),
+}
 """Snakemake, DVC, TeX and git, which write; transfer as render does, from a dial's studies."""
 STARTER = "workflow/scripts/launch.py"
 LEFTOVER = re.compile(r"\..+\.\d+\.tmp")

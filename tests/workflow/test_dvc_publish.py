@@ -334,7 +334,8 @@ def test_another_study_is_published_with_what_it_shares(origin, restored, tmp_pa
     for name in restored.outputs("again"):
         path = restored.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.exists() or path.write_text(name, encoding="utf-8")
+        text = "{}" if path.name == "metrics.json" else name  # which publishing reads
+        path.exists() or path.write_text(text, encoding="utf-8")
     config = ("--config", "study=again")
     restored.snakemake("--profile", "local", "--touch", "--forceall", *config)
     restored.call("git", "add", ".")
