@@ -211,5 +211,5 @@ def pool_of_scored(wildcards):
 def code_of_scored(wildcards):
     """Params function: the digest of the code, with the data source's module."""
     asked = settings("token_probabilities", STUDY, wildcards.model)
-    source = code.module_of("source", asked["source"])
+    source = code.code_module("source", asked["source"])
     return code_of("token_probabilities", asked, (source,))
