@@ -6,10 +6,12 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from geosd.cli import paper as program
 from geosd.cli.paper import main, write_paper
+from geosd.reporting.claims_forest import _drawn_rows, forest_pages, plot_forest
 from geosd.reporting.paper import latex_words, overfull_boxes, paper_latex, shown_outputs
 from geosd.reporting.shipping import read_shipped
 
@@ -31,7 +33,7 @@ def test_a_paper_is_of_some_six_pages_and_no_box_is_overfull(tmp_path, capsys):
     shown = re.findall(r"\\includegraphics\[.*?\]\{(.*?)\}", text) + re.findall(
         r"\\input\{(.*?)\}", text
     )
-    assert "claims.pdf" in shown and "table_main.tex" in shown
+    assert "claims_1.pdf" in shown and "table_main.tex" in shown
     assert all((tmp_path / name).is_file() for name in shown)
     table = FIGURES / "miniature/table_main.tex"
     assert (tmp_path / "table_main.tex").read_bytes() == table.read_bytes()
@@ -74,6 +76,19 @@ def test_every_caption_and_subject_of_a_shipped_study_can_be_set(manifest):
     if shipped.studies:
         pytest.skip("a family")
     shown = shown_outputs(shipped.outputs)
-    text = paper_latex(shipped, shown, None, "")
+    text = paper_latex(shipped, shown, None, [], "")
     assert text.count("\\caption") >= sum(name.startswith("figure") for name in shown)
     assert not [letter for letter in text if ord(letter) > 0xFF]
+
+
+def test_the_forest_plots_of_a_paper_have_every_claim_once_and_fit_a_page():
+    ledger = pd.read_csv(FIGURES / "miniature/claims.csv", keep_default_na=False)
+    whole = set(_drawn_rows(ledger)["claim"])
+    pages = forest_pages(ledger, 7.0)
+    assert len(pages) > 1
+    of_pages = [set(_drawn_rows(page)["claim"]) for page in pages]
+    assert sum(map(len, of_pages)) == len(whole) and set().union(*of_pages) == whole
+    for page in pages:
+        assert plot_forest(page).get_size_inches()[1] <= 7.0 + 1e-9
+    assert len(forest_pages(ledger, 100.0)) == 1
+    assert forest_pages(ledger[ledger["word"] == "not exercised"], 7.0) == []

@@ -12,7 +12,7 @@ import pandas as pd
 
 from geosd.files import copy_file, write_text
 from geosd.reporting import shipping
-from geosd.reporting.claims_forest import plot_forest
+from geosd.reporting.claims_forest import forest_pages, plot_forest
 from geosd.reporting.figures import save
 from geosd.reporting.paper import FIGURE, is_long, overfull_boxes, paper_latex, shown_outputs
 from geosd.reporting.specs import output_specs, render_output_spec
@@ -20,6 +20,8 @@ from geosd.scores.tidy import COLUMNS, read_tidy
 
 REPORT = "report"
 PDFLATEX, TECTONIC = "pdflatex", "tectonic"
+FOREST_IN = 7.0
+"""The largest height of a forest plot, so that a caption has room below it on a page."""
 PASSES = 3
 """Passes of pdflatex, after which the widths of long tables no longer change."""
 
@@ -89,12 +91,15 @@ def write_paper(study: str, figures: Path, out: Path) -> Path:
         }
         render_output_spec(name, tables, shipped.outputs[name], out)
     ledger = None
+    forests: list[str] = []
     if shipping.CLAIMS in shipped.outputs:
         ledger = pd.read_csv(folder / "claims.csv", keep_default_na=False)
-        save(plot_forest(ledger), out, shipping.CLAIMS)
+        for number, page in enumerate(forest_pages(ledger, FOREST_IN), start=1):
+            forests.append(f"{shipping.CLAIMS}_{number}")
+            save(plot_forest(page), out, forests[-1])
     made = shipped.made.in_one_line() if shipped.made else ""
     path = out / f"{REPORT}.tex"
-    write_text(path, paper_latex(shipped, shown, ledger, made))
+    write_text(path, paper_latex(shipped, shown, ledger, forests, made))
     return path
 
 

@@ -22,6 +22,11 @@ LINE_IN = 0.135
 """The height of a line of a label. Other heights are in lines."""
 GAP = 0.35
 """A row has the lines of its label, and this more."""
+AXIS_IN = 0.35
+"""The height of a panel's axis with its label."""
+UNIT_IN = AXIS_IN + 2 * GAP * LINE_IN
+"""The height of a panel without its rows: its axis, and a gap above and below."""
+LEGEND_IN = 0.4
 LABEL_PT = 6.5
 LABEL_CHARACTERS = 58
 """The longest line of a label."""
@@ -57,7 +62,7 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
         return figure
     units = [unit for unit in AXIS if unit in set(rows["unit"])]
     heights = [rows.loc[rows["unit"] == unit, "height"].sum() + 2 * GAP for unit in units]
-    height_in = LINE_IN * sum(heights) + 0.35 * len(units) + 0.4  # axes and legend have the rest
+    height_in = LINE_IN * sum(heights) + AXIS_IN * len(units) + LEGEND_IN
     figure = Figure(figsize=(PAGE_IN, height_in), layout="constrained")
     panels = figure.subplots(len(units), 1, height_ratios=heights, squeeze=False)
     for axes, unit in zip(panels[:, 0], units, strict=True):
@@ -65,6 +70,29 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
         axes.set_xlabel(AXIS[unit])
     figure_legend_below(figure, _handles(rows))
     return figure
+
+
+def forest_pages(ledger: pd.DataFrame, height_in: float) -> list[pd.DataFrame]:
+    """The exercised claims of a ledger in parts, each of which `plot_forest` draws on a page.
+
+    Claims of one unit follow one another. A claim whose rows alone are too many has a page.
+
+    Args:
+        height_in: The largest height of a figure, in inches.
+    """
+    rows = _drawn_rows(ledger)
+    pages: list[list[str]] = []
+    left_in = 0.0
+    for unit in AXIS:
+        left_in -= UNIT_IN
+        for claim, of_claim in rows[rows["unit"] == unit].groupby("claim", sort=False):
+            needed_in = LINE_IN * of_claim["height"].sum()
+            if needed_in > left_in or not pages:
+                pages.append([])
+                left_in = height_in - LEGEND_IN - UNIT_IN
+            pages[-1].append(str(claim))
+            left_in -= needed_in
+    return [ledger[ledger["claim"].astype(str).isin(page)] for page in pages]
 
 
 def _handles(rows: pd.DataFrame) -> dict[str, Any]:

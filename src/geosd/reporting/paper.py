@@ -97,13 +97,18 @@ def is_long(latex: str) -> bool:
 
 
 def paper_latex(
-    shipped: ShippedManifest, shown: Sequence[str], ledger: pd.DataFrame | None, made: str
+    shipped: ShippedManifest,
+    shown: Sequence[str],
+    ledger: pd.DataFrame | None,
+    forests: Sequence[str],
+    made: str,
 ) -> str:
-    """The paper of a study; beside it lie `<figure>.pdf`, `<table>.tex` and `claims.pdf`.
+    """The paper of a study; beside it lie `<figure>.pdf`, `<table>.tex` and `<forest>.pdf`.
 
     Args:
         shown: Its `shown_outputs`.
         ledger: Its claims.csv, if it has one.
+        forests: Names of the forest plots of its claims, a page each.
         made: When, by which code and on which machine, in words.
     """
     title = rf"\title{{Study {escape_latex(shipped.study)} of Geometric Self-Distillation}}"
@@ -118,7 +123,7 @@ def paper_latex(
     ]
     parts += [r"\section{How it is made again}", _remake(shipped.study, made)]
     if ledger is not None:
-        parts += [r"\section{The claims}", *_claims(ledger)]
+        parts += [r"\section{The claims}", *_claims(ledger, forests)]
     parts += [r"\section{Results}", _contents(shown)]
     rest = [name for name in shipped.outputs if name not in {*shown, "claims"}]
     if rest:
@@ -159,23 +164,33 @@ def _subject(shipped: ShippedManifest) -> str:
     return "\n".join(lines)
 
 
-def _claims(ledger: pd.DataFrame) -> list[str]:
-    """The primary claims over all models as a table, and the forest plot of all."""
+def _claims(ledger: pd.DataFrame, forests: Sequence[str]) -> list[str]:
+    """The primary claims over all models as a table, and the forest plots of all."""
     primary = ledger[ledger["part"] == "primary"]
     pooled = primary[primary["model"] == ALL_MODELS]
     rows = primary if pooled.empty else pooled
     parts = []
     if not rows.empty:
-        parts += [
-            "Table~\\ref{tab:claims} has the claims that were named in advance,"
-            " Figure~\\ref{fig:claims} every claim that the study exercises.",
-            _claims_table(rows.to_dict("records")),
-        ]
+        said = r"Table~\ref{tab:claims} has the claims that were named in advance"
+        if forests:
+            said += f", {_forest_references(forests)} every claim that the study exercises"
+        parts += [f"{said}.", _claims_table(rows.to_dict("records"))]
     caption = (
         "Every claim that the study exercises, with its effect and interval, a diamond at the"
         " paper's number, and in grey what the paper claims."
     )
-    return [*parts, _figure("claims", caption)]
+    for number, name in enumerate(forests, start=1):
+        part = f" Part {number} of {len(forests)}." if len(forests) > 1 else ""
+        parts.append(_figure(name, caption + part))
+    return parts
+
+
+def _forest_references(forests: Sequence[str]) -> str:
+    """References to the first forest plot, or to the first and the last."""
+    ends = list(dict.fromkeys((forests[0], forests[-1])))
+    noun = "Figures" if len(ends) > 1 else "Figure"
+    references = (rf"\ref{{fig:{name.replace('_', '-')}}}" for name in ends)
+    return f"{noun}~{' to~'.join(references)}"
 
 
 def _claims_table(rows: Sequence[Mapping[str, Any]]) -> str:
