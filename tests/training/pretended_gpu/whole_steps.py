@@ -84,7 +84,7 @@ def main(folder: Path) -> None:
     """Take the steps of all cases, one after another."""
     torch.set_num_threads(1)
     for module in (processes, policy):
-        module.local_device = lambda: CUDA
+        module.training_process_device = lambda: CUDA
     given = json.loads((folder / "cases.json").read_text())
     found = {}
     for name, case in given["cases"].items():
