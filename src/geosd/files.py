@@ -128,6 +128,18 @@ def copy_file(source: Path | str, path: Path | str) -> None:
         shutil.copyfile(source, temporary)
 
 
+def link_or_copy_file(source: Path, path: Path) -> None:
+    """Give a file a second name, or copy the file where the file system has no second names.
+
+    For weights, which may be large. Whole or not at all.
+    """
+    try:
+        with atomic_write(path) as temporary:
+            os.link(source, temporary)
+    except OSError:
+        copy_file(source, path)
+
+
 def write_text(path: Path | str, text: str) -> None:
     """Write a text file, whole or not at all."""
     with atomic_write(path) as temporary:

@@ -63,7 +63,7 @@ def problem(name, number, text=None):
 def raw(tmp_path):
     """Raw files of DAPO-Math: 12 problems, two near one of spring26's; four benchmarks; spring26.
 
-    autumn26 is another fresh benchmark, of which no training problem is a copy.
+    autumn26 is another fresh benchmark. No training problem is a copy of one of its problems.
     """
     texts = [f"Task {n}: find {n * 7919} modulo {n * 6007}." for n in range(12)]
     texts += [SPRING.format(n, 3, 9) for n in (11, 12)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from geosd.cli.job import StepJob
-from geosd.files import atomic_write, copy_file, write_json, write_text
+from geosd.files import copy_file, link_or_copy_file, write_json, write_text
 from geosd.models.model_card import write_model_card
 from geosd.provenance.manifest import read_manifest
 from geosd.provenance.proof import WEIGHTS, prove
@@ -60,7 +60,8 @@ def main(
     write_json(out / "settings.json", settings)
     for file in shared:
         copy_file(file, out / file.name)
-    _share(snapshot, out / WEIGHTS)
+    link_or_copy_file(snapshot, out / WEIGHTS)
+    os.utime(out / WEIGHTS)  # made now: a workflow compares it with the longer run's own weights
     kept = ("model", "seed", "ranks", "precision", "sampler", "card")
     same = {key: recorded[key] for key in kept}
     if "kfac" in recorded:
@@ -81,13 +82,3 @@ def _stopped_log(log: Path, steps: int, measurement: Mapping[str, float]) -> str
     last = pd.DataFrame([{"step": str(steps), **words}], columns=table.columns)
     stopped = pd.concat([table.head(steps), last]).dropna(axis=1, how="all")
     return stopped.to_csv(index=False, lineterminator="\n")
-
-
-def _share(source: Path, target: Path) -> None:
-    """One file under two names, where the file system has that: weights may be large."""
-    try:
-        with atomic_write(target) as temporary:
-            os.link(source, temporary)
-    except OSError:
-        copy_file(source, target)
-    os.utime(target)  # made now: a workflow compares it with the longer run's own weights

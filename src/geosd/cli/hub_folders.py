@@ -5,7 +5,6 @@ lies elsewhere.
 """
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pandas as pd
 
 from geosd.config import ConfigError, load, resolve_study
 from geosd.config.run_folders import RESULTS, RunFolders
-from geosd.files import WEIGHTS, atomic_write, copy_file
+from geosd.files import WEIGHTS, copy_file, link_or_copy_file
 from geosd.models.model_card import OWN_LICENCE, BenchmarkResult, write_model_card
 from geosd.problems.data_card import write_data_card
 from geosd.problems.dataset_download import load_dataset_catalogue
@@ -65,7 +64,7 @@ def model(
     prove(files)
     for file in (*files, trained / MANIFEST):
         if file.name == WEIGHTS:
-            _share(file, out / file.name)
+            link_or_copy_file(file, out / file.name)
         else:
             copy_file(file, out / file.name)
     write_model_card(
@@ -128,12 +127,3 @@ def _result(benchmark: str, rows: pd.DataFrame) -> BenchmarkResult:
     low, high = np.clip([test.low, test.high], 0, 100)  # NaN stays
     samples = int(rows["samples"].iloc[0])
     return BenchmarkResult(benchmark, len(rows), samples, test.difference, float(low), float(high))
-
-
-def _share(source: Path, target: Path) -> None:
-    """One file under two names, where the file system has that: weights may be large."""
-    try:
-        with atomic_write(target) as temporary:
-            os.link(source, temporary)
-    except OSError:
-        copy_file(source, target)

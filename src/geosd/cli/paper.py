@@ -62,7 +62,10 @@ def main(study: str, figures: Path = Path("figures"), out: Path | None = None) -
 
 
 def write_paper(study: str, figures: Path, out: Path) -> Path:
-    """Write report.tex, and beside it what it shows; its path.
+    """Write report.tex and the files that report.tex shows into a folder.
+
+    Returns:
+        The path of report.tex.
 
     Raises:
         ValueError: The study is not shipped, or is a family.

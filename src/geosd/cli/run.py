@@ -63,7 +63,7 @@ def main(study: str = "quick", outputs_only: bool = False) -> None:
             print(f"Logs     logs/{study}/, of Snakemake .snakemake/log/")
             print(f"Report   results/{study}/report.html")
             _say_what_is_missing(resolved)
-        write_snakemake_report(study)  # last: what was found is said, also where this fails
+        write_snakemake_report(study)  # last, because it may fail: the summary is printed by then
 
 
 def _run_family(family: Family, outputs_only: bool) -> None:

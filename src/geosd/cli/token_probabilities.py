@@ -57,7 +57,7 @@ def main(
         scratch: Folder of what a killed job continues from.
 
     Raises:
-        PreemptionError: The job was asked to stop; every finished response is kept.
+        PreemptionError: The scheduler sent SIGTERM; the finished responses are kept.
     """
     job = StepJob("token_probabilities", params, study, model)
     settings = job.settings

@@ -26,7 +26,7 @@ class PrerequisiteCheck(NamedTuple):
     """
 
     subject: str
-    state: Literal["ok", "missing_by_checks", "unknown", "note"]
+    state: Literal["ok", "missing", "unknown", "note"]
     found: str
     cure: str = ""
 

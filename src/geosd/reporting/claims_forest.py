@@ -73,7 +73,7 @@ def plot_forest(ledger: pd.DataFrame) -> Figure:
 
 
 def forest_pages(ledger: pd.DataFrame, height_in: float) -> list[pd.DataFrame]:
-    """The exercised claims of a ledger in parts, each of which `plot_forest` draws on a page.
+    """Split the exercised claims of a ledger; `plot_forest` draws a part on a page.
 
     Claims of one unit follow one another. A claim whose rows alone are too many has a page.
 

@@ -103,7 +103,9 @@ def paper_latex(
     forests: Sequence[str],
     made: str,
 ) -> str:
-    """The paper of a study; beside it lie `<figure>.pdf`, `<table>.tex` and `<forest>.pdf`.
+    """The paper of a study in LaTeX.
+
+    The folder of the paper has `<figure>.pdf`, `<table>.tex` and `<forest>.pdf`.
 
     Args:
         shown: Its `shown_outputs`.

@@ -30,8 +30,8 @@ class CutStepLogError(ValueError):
 class StepLog:
     """Step log of a run: one value per metric and step, kept by DVCLive and other trackers.
 
-    It begins at the step `start`: later lines are dropped. Other trackers, of `TRACKERS` or as
-    accelerate defines them, are told the run's name and settings. Raises as
+    It begins at the step `start`: later lines are dropped. Other trackers are those of `TRACKERS`
+    or of accelerate; each gets the run's name and settings. The errors are those of
     `check_step_log_trackers`.
     """
 
