@@ -24,6 +24,7 @@ def params(small, folder):
     """The small study, sampled without a compiled step, which is a CPU's alone."""
     values = yaml.safe_load(small.shared["params"].read_text())
     quick = values["studies"]["quick"]
+    quick |= {"methods": ["pi_0", "geosd"], "seeds": [0]}
     quick["rollout"] |= {"compile": False}
     quick["pool"]["response_tokens"] = 8
     quick["training"]["response_tokens"] = 8
@@ -55,6 +56,11 @@ def calls(small, folder, params):
             "checkpoint": student,
             "states": folder / "states/states.jsonl",
         },
+        "token_probabilities": {
+            "checkpoints": [base, student],
+            "problems": train,
+            "pool": small.folder / "pool.jsonl",
+        },
     }
     shared = {"study": "quick", "model": "mini-qwen3", "params": params}
     return {
@@ -70,7 +76,7 @@ def found(folder, calls):
     return json.loads((folder / "found.json").read_text())
 
 
-@pytest.mark.parametrize("rule", ["pool", "evaluate", "states", "alignment"])
+@pytest.mark.parametrize("rule", ["pool", "evaluate", "states", "alignment", "token_probabilities"])
 def test_every_layer_is_computed_on_the_gpu(rule, found):
     assert found[rule] == {"devices": ["cuda:0"], "mixed": []}
 

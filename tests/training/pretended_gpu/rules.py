@@ -16,17 +16,26 @@ from pathlib import Path
 import torch
 from gpu_tensors import CUDA, RECORD, PretendedGpu  # before geosd
 
-from geosd.cli import alignment, states
+from geosd.cli import alignment, states, token_probabilities
 from geosd.sampling import engines
 
 PLAIN = {"study", "model", "variant", "seed"}
 """Arguments that are no paths."""
 
 
+def argument(name: str, value: str | int | list[str]) -> object:
+    """An argument of a program: a path or several, or what is no path as it is."""
+    if name in PLAIN:
+        return value
+    if isinstance(value, list):
+        return tuple(Path(each) for each in value)
+    return Path(value)
+
+
 def main(folder: Path) -> None:
     """Run all programs."""
     torch.set_num_threads(1)
-    for module in (alignment, engines, states):
+    for module in (alignment, engines, states, token_probabilities):
         module.job_device = lambda: CUDA
     devices = set()
     torch.nn.modules.module.register_module_forward_pre_hook(
@@ -36,7 +45,7 @@ def main(folder: Path) -> None:
     for name, given in json.loads((folder / "calls.json").read_text()).items():
         devices.clear()
         RECORD.empty()
-        arguments = {key: each if key in PLAIN else Path(each) for key, each in given.items()}
+        arguments = {key: argument(key, each) for key, each in given.items()}
         with PretendedGpu():
             importlib.import_module(f"geosd.cli.{name}").main(**arguments)
         mixed = [f"{kernel} at {place}" for kernel, place in RECORD.mixed]
