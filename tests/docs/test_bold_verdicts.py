@@ -9,7 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/miniature.md", "docs/transfer.md", "docs/wide.md")
-PAGES += ("docs/factorial.md", "docs/selected_rates.md", "docs/reading.md", "docs/claims.md")
+PAGES += (
+    "docs/factorial.md",
+    "docs/factorial_core.md",
+    "docs/selected_rates.md",
+    "docs/reading.md",
+    "docs/claims.md",
+)
 VERDICT = re.compile(
     r"\b(agrees?|opposite|too small to tell|gains ID|gains? OOD|gains? in distribution|loses?"
     r"|ahead|lead|withstands?|collapses|collapse (?:at|from|ID)|best|moves less|keeps?"

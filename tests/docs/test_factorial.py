@@ -1,256 +1,222 @@
-"""docs/factorial.md prints what the shipped runs of the factorial's core say.
+"""docs/factorial.md and factorial_core.md print what the shipped runs of whole and core say.
 
-All is computed anew from the shipped scores and drift, with numpy, pandas and scipy alone.
+All is computed anew by factorial_runs, from the shipped scores and drift.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
-from functools import cache
-from pathlib import Path
 
+import factorial_runs as runs
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/factorial.md"
-ENDS = {1: "miniature_factorial_core_100", 0: "miniature_factorial_core_0"}
-CANDIDATE = re.compile(
-    r"geosd-divergence_(?P<pull>\w+)-drift_penalty_(?P<penalty>[\d.]+)-rule_(?P<rule>\w+)"
-    r"-learning_rate_3e-05-steps_(?P<steps>\d+)"
-)
-PULLS = {"hellinger": ("Hellinger", 1 / 8), "fwdkl": ("FwdKL", 1 / 2)}
-RULES = {"kfac": "K-FAC", "adamw": "AdamW"}
-NAMES = {pull: name for pull, (name, _) in PULLS.items()}
-MOVED = {"id": 6.0, "drift": 0.10}
-MAIN = {
-    "FwdKL − Hellinger": {"pull": ("fwdkl", "hellinger")},
-    "ratio 8 − ratio 0": {"ratio": (8.0, 0.0)},
-    "K-FAC − AdamW": {"rule": ("kfac", "adamw")},
-}
-BETWEEN = {
-    "(FwdKL − Hellinger) at ratio 8 − at ratio 0": ("FwdKL − Hellinger", "ratio 8 − ratio 0"),
-    "(ratio 8 − ratio 0) at K-FAC − at AdamW": ("ratio 8 − ratio 0", "K-FAC − AdamW"),
-}
+PAGES = {"core": runs.ROOT / "docs/factorial_core.md", "whole": runs.ROOT / "docs/factorial.md"}
+CORE = {1: "miniature_factorial_core_100", 0: "miniature_factorial_core_0"}
+WHOLE = {1: "miniature_factorial_100", 0: "miniature_factorial_0"}
+DESIGNS = {"core": CORE, "whole": WHOLE}
+STUDIES = [*CORE.values(), *WHOLE.values()]
+NEW_DRAWS = {3, 4, 5}
 
 
-@cache
-def paths(study):
-    """(pull, ratio, rule, draw) -> columns ID gain, OOD gain and drift of the path from π₀."""
-    source = ROOT / "figures" / study / "source"
-    (file,) = source.glob("scores.csv*")
-    scores = pd.read_csv(file).query("metric == 'avg@k'")
-    accuracy = scores.set_index(["variant", "draw", "benchmark"])["value"]
-    moved = pd.read_csv(source / "drift.csv").query("quantity == 'drift/pi_0'")
-    drift = moved.set_index(["variant", "draw"])["value"]
-    found: dict[tuple, list] = {}
-    for name, draw in drift.index:
-        part = CANDIDATE.fullmatch(name)
-        ratio = float(part["penalty"]) / PULLS[part["pull"]][1]
-        gains = [
-            accuracy[name, draw, benchmark] - accuracy["pi_0", draw, benchmark]
-            for benchmark in ("id", "ood_avg")
-        ]
-        point = (int(part["steps"]), *gains, drift[name, draw])
-        found.setdefault((part["pull"], ratio, part["rule"], draw), []).append(point)
-    return {
-        cell: np.array([(0, 0, 0, 0), *sorted(points)], dtype=float).T
-        for cell, points in found.items()
-    }
+def lines_of_page(design):
+    return PAGES[design].read_text(encoding="utf-8").splitlines()
 
 
-def ood_gain(path, by):
-    """OOD gain where the path has first moved so far; None where it never does."""
-    moved, ood = path[{"id": 1, "drift": 3}[by]], path[2]
-    for i in range(1, len(moved)):
-        if moved[i] >= MOVED[by]:
-            return float(np.interp(MOVED[by], moved[i - 1 : i + 1], ood[i - 1 : i + 1]))
-    return None
+def effects(study):
+    return runs.effects_among(*runs.settings(study))
 
 
-def contrast(study, by, changes):
-    """A difference, or difference of differences, in each draw that has one."""
-    values = {cell: ood_gain(path, by) for cell, path in paths(study).items()}
-    levels = [sorted({cell[i] for cell in values}) for i in range(4)]
-    factors = ("pull", "ratio", "rule")
-    found = []
-    for draw in levels[3]:
-        fixed = [[None] if factor in changes else levels[i] for i, factor in enumerate(factors)]
-        each = []
-        for cell in itertools.product(*fixed):
-            total = 0.0
-            for sides in itertools.product((0, 1), repeat=len(changes)):
-                at = dict(zip(factors, cell, strict=True))
-                for (factor, ends), side in zip(changes.items(), sides, strict=True):
-                    at[factor] = ends[side]
-                value = values[(*at.values(), draw)]
-                total += math.nan if value is None else (-1) ** sum(sides) * value
-            each.append(total)
-        if np.isfinite(each).any():
-            found.append(np.nanmean(each))
-    return np.array(found)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_table_of_effects_is_that_of_the_shipped_runs(design):
+    ends = DESIGNS[design]
+    rows = [*runs.effect_rows(ends, effects(ends[1]))]
+    assert len(rows) == {"core": 5, "whole": 14}[design]
+    lines = lines_of_page(design)
+    assert [row for row in rows if row not in lines] == []
 
 
-def effects():
-    yield from MAIN.items()
-    for label, (first, second) in BETWEEN.items():
-        yield label, MAIN[first] | MAIN[second]
+def test_the_primary_effects_over_the_new_draws_are_those_of_the_shipped_runs():
+    lines = lines_of_page("whole")
+    rows = [*runs.effect_rows(WHOLE, runs.PRIMARY, NEW_DRAWS)]
+    assert [row for row in rows if row not in lines] == []
 
 
-def number(value, form="+.1f"):
-    text = format(value, form)
-    text = text if float(text) else text.lstrip("+-")
-    return text.replace("-", "−")
-
-
-def interval(values):
-    if len(values) == 0:
-        return "–"
-    mean = number(np.mean(values))
-    if len(values) == 1:
-        return f"{mean} (n = 1)"
-    low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    return f"{mean} [{number(low)}, {number(high)}] (n = {len(values)})"
-
-
-def effect_rows():
-    """The page's table of effects, line by line."""
-    for label, changes in effects():
-        cells = [interval(contrast(study, by, changes)) for by in MOVED for study in ENDS.values()]
-        yield f"| {label} | {' | '.join(cells)} |"
-
-
-def cell_rows(study):
-    """The page's table of cells at one end, line by line."""
-    for pull, ratio, rule in itertools.product(PULLS, (0.0, 8.0), RULES):
-        runs = [path for cell, path in paths(study).items() if cell[:3] == (pull, ratio, rule)]
-        cells = []
-        for by in MOVED:
-            reached = [value for path in runs if (value := ood_gain(path, by)) is not None]
-            mean = number(np.mean(reached)) if reached else "–"
-            cells.append(f"{mean} ({len(reached)} of {len(runs)})")
-        last = np.mean([path[1:, -1] for path in runs], axis=0)
-        fallen = sum((path[1:3, -1] <= -10).any() for path in runs)
-        cells += [number(last[0]), number(last[1]), f"{last[2]:.3f}", f"{fallen} of {len(runs)}"]
-        yield f"| {PULLS[pull][0]}, {ratio:g}, {RULES[rule]} | {' | '.join(cells)} |"
-
-
-def collapse_rows():
-    """The page's table of collapses by part, line by line, with conflict 1 first."""
-    for part, settings in {0: PULLS, 1: (0.0, 8.0), 2: RULES}.items():
-        for setting in settings:
-            cells = []
-            for study in ENDS.values():
-                runs = [path for cell, path in paths(study).items() if cell[part] == setting]
-                fallen = sum((path[1:3, -1] <= -10).any() for path in runs)
-                cells.append(f"{fallen} of {len(runs)}")
-            label = f"ratio {setting:g}" if part == 1 else (RULES | NAMES)[setting]
-            yield f"| {label} | {' | '.join(cells)} |"
-
-
-def primary_p():
-    """Holm's p of each primary test, by effect and end, by hand over the six."""
-    tests = {}
-    for label, end in itertools.product(MAIN, ENDS):
-        values = contrast(ENDS[end], "id", MAIN[label])
-        tests[label, end] = stats.ttest_1samp(values, 0).pvalue if len(values) > 1 else math.nan
-    known = sorted((p, key) for key, p in tests.items() if math.isfinite(p))
-    corrected, least = {}, 0.0
-    for rank, (p, key) in enumerate(known):
-        least = max(least, min(1.0, (len(known) - rank) * p))
-        corrected[key] = least
-    return corrected
-
-
-def primary_rows():
-    corrected = primary_p()
-    for label in MAIN:
-        cells = [
-            f"{corrected[label, end]:.2f}" if (label, end) in corrected else "–" for end in ENDS
-        ]
-        yield f"| {label} | {' | '.join(cells)} |"
-
-
-def test_the_table_of_effects_is_that_of_the_shipped_runs():
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    assert [line for line in effect_rows() if line not in lines] == []
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_the_table_of_cells_is_that_of_the_shipped_runs(end):
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    rows = [*cell_rows(ENDS[end])]
+@pytest.mark.parametrize("study", CORE.values())
+def test_the_table_of_cells_is_that_of_the_shipped_runs(study):
+    rows = [*runs.cell_rows(study)]
     assert len(rows) == 8
-    assert [line for line in rows if line not in lines] == []
+    lines = lines_of_page("core")
+    assert [row for row in rows if row not in lines] == []
 
 
-def test_the_table_of_collapses_is_that_of_the_shipped_runs():
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    assert [line for line in collapse_rows() if line not in lines] == []
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_shipped_table_of_cells_is_recomputed(study):
+    shipped = pd.read_csv(runs.ROOT / "figures" / study / "table_factorial.csv")
+    table = shipped.set_index("divergence, curvature ratio, optimiser")
+    assert len(table) == (8 if study in CORE.values() else 24)
+    for pull, ratio, rule in itertools.product(*runs.settings(study), runs.RULES):
+        row = table.loc[f"{runs.LABELS[pull]}, {ratio:g}, {runs.LABELS[rule]}"]
+        of_cell = [
+            path for run, path in runs.paths(study).items() if run[:3] == (pull, ratio, rule)
+        ]
+        for by, key in (("id", "at_id_gain"), ("drift", "at_drift")):
+            reached = [runs.ood_gain(path, by) for path in of_cell]
+            reached = [value for value in reached if value is not None]
+            assert row[f"{key}.n"] == f"{len(reached)} of {len(of_cell)}"
+            expected = np.mean(reached) if reached else math.nan
+            assert row[key] == pytest.approx(expected, nan_ok=True)
+        last = np.mean([path[1:, -1] for path in of_cell], axis=0)
+        assert row[["id", "ood_avg", "drift"]].to_list() == pytest.approx(last.tolist())
+        collapsed = sum(runs.has_collapsed(path) for path in of_cell)
+        assert row["collapsed"] == f"{collapsed} of {len(of_cell)}"
 
 
-def test_what_is_said_of_a_point_is_so():
-    """Intervals within a point, and those that leave 0 out: what the words of the page rest on."""
-    within, apart = set(), set()
-    for (label, changes), by, end in itertools.product(effects(), MOVED, ENDS):
-        values = contrast(ENDS[end], by, changes)
-        low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-        if by == "id" and label in MAIN and low >= -1 and high <= 1:
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_table_of_collapses_is_that_of_the_shipped_runs(design):
+    lines = lines_of_page(design)
+    assert [row for row in runs.collapse_rows(DESIGNS[design]) if row not in lines] == []
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_primary_tests_are_corrected_over_the_six(design):
+    lines = lines_of_page(design)
+    assert [row for row in runs.primary_rows(DESIGNS[design]) if row not in lines] == []
+
+
+def within_a_point(ends, by):
+    """Main effects whose interval lies within a point."""
+    within = set()
+    for (label, changes), end in itertools.product(effects(ends[1]).items(), ends):
+        low, high = runs.limits(runs.effect_of_draws(ends[end], by, changes))
+        if " at " not in label and low >= -1 and high <= 1:
             within.add((label, end))
-        if low > 0 or high < 0:
-            apart.add((label, by, end))
-    assert within == {
+    return within
+
+
+def apart_from_zero(ends):
+    """All effects whose interval leaves 0 out, and the number of intervals."""
+    apart, intervals = set(), 0
+    for (label, changes), by, end in itertools.product(effects(ends[1]).items(), runs.MOVED, ends):
+        values = runs.effect_of_draws(ends[end], by, changes)
+        if len(values) > 1:
+            intervals += 1
+            low, high = runs.limits(values)
+            if low > 0 or high < 0:
+                apart.add((label, by, end))
+    return apart, intervals
+
+
+def test_what_is_said_of_a_point_is_so_of_the_core():
+    assert within_a_point(CORE, "id") == {
         ("FwdKL − Hellinger", 1),
         ("FwdKL − Hellinger", 0),
         ("K-FAC − AdamW", 0),
     }
-    assert apart == {("(ratio 8 − ratio 0) at K-FAC − at AdamW", "id", 1)}
+    expected = {("(ratio 8 − ratio 0) at K-FAC − at AdamW", "id", 1)}
+    assert apart_from_zero(CORE) == (expected, 20)
 
 
-def test_drift_falls_with_the_ratio_in_every_cell():
-    for study in ENDS.values():
-        drift: dict[tuple, list] = {}
-        for (pull, ratio, rule, _), path in paths(study).items():
-            drift.setdefault((pull, rule, ratio), []).append(path[3, -1])
-        for pull, rule in itertools.product(PULLS, RULES):
-            assert np.mean(drift[pull, rule, 8.0]) < np.mean(drift[pull, rule, 0.0])
+def test_what_is_said_of_a_point_is_so_of_the_whole():
+    both = {(label, end) for label in ("ratio 8 − ratio 0", "K-FAC − AdamW") for end in (1, 0)}
+    jsd = {("JSD − Hellinger", 1), ("JSD − Hellinger", 0)}
+    others = {("RevKL − Hellinger", 1), ("ratio 32 − ratio 0", 0)}
+    assert within_a_point(WHOLE, "id") == both | jsd | others
+    assert both <= within_a_point(WHOLE, "drift")
+    expected = {
+        ("JSD − Hellinger", "drift", 1),
+        ("FwdKL − Hellinger", "drift", 1),
+        ("FwdKL − Hellinger", "drift", 0),
+        ("RevKL − Hellinger", "drift", 0),
+        ("K-FAC − AdamW", "drift", 0),
+    }
+    assert apart_from_zero(WHOLE) == (expected, 47)
 
 
-def test_the_primary_tests_are_corrected_over_the_six():
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    assert [line for line in primary_rows() if line not in lines] == []
+@pytest.mark.parametrize("study", STUDIES)
+def test_drift_falls_with_the_ratio_in_every_cell(study):
+    drift: dict[tuple, list] = {}
+    for (pull, ratio, rule, _), path in runs.paths(study).items():
+        drift.setdefault((pull, rule, ratio), []).append(path[3, -1])
+    pulls, ratios = runs.settings(study)
+    for pull, rule in itertools.product(pulls, runs.RULES):
+        for smaller, larger in itertools.pairwise(ratios):
+            assert np.mean(drift[pull, rule, larger]) < np.mean(drift[pull, rule, smaller])
 
 
-@pytest.mark.parametrize("study", ENDS.values())
+def test_how_many_runs_of_the_whole_reach_six_points_and_collapse_is_so():
+    reached, collapsed = {}, {}
+    for end, study in WHOLE.items():
+        for (pull, ratio, _, _), path in runs.paths(study).items():
+            reached.setdefault((end, ratio), []).append(runs.ood_gain(path, "id") is not None)
+            collapsed.setdefault((end, ratio, pull), []).append(runs.has_collapsed(path))
+    assert [sum(reached[end, 32.0]) for end in (1, 0)] == [18, 32]
+    assert all(len(of_ratio) == 48 for of_ratio in reached.values())
+    of = {key: int(sum(values)) for key, values in collapsed.items()}
+    assert [of[1, 8.0, pull] for pull in ("fwdkl", "revkl", "hellinger", "jsd")] == [9, 4, 2, 0]
+    proximal = {
+        end: sum(of[end, ratio, pull] for ratio in (8.0, 32.0) for pull in runs.PULLS)
+        for end in (1, 0)
+    }
+    assert proximal == {1: 17, 0: 2}
+    assert sum(of[1, 32.0, pull] for pull in runs.PULLS) == 2
+
+
+def id_gain_at_drift(path):
+    """The ID gain where a path first reaches the drift of the endpoint."""
+    for i in range(1, path.shape[1]):
+        if path[3, i] >= runs.MOVED["drift"]:
+            between = slice(i - 1, i + 1)
+            return np.interp(runs.MOVED["drift"], path[3, between], path[1, between])
+    return math.nan
+
+
+def test_the_id_gains_at_equal_drift_are_those_of_the_shipped_runs():
+    page = " ".join(PAGES["whole"].read_text(encoding="utf-8").split())
+    mean = {
+        (end, pull): np.nanmean(
+            [
+                id_gain_at_drift(path)
+                for run, path in runs.paths(study).items()
+                if run[0] == pull and run[1] < 32
+            ]
+        )
+        for end, study in WHOLE.items()
+        for pull in ("fwdkl", "hellinger")
+    }
+    at = [f"{mean[end, 'fwdkl']:.1f} against {mean[end, 'hellinger']:.1f}" for end in (1, 0)]
+    assert f"({at[0]} at conflict 1, {at[1]} at 0, over ratio 0 and 8)" in page
+
+
+@pytest.mark.parametrize("study", STUDIES)
 def test_the_shipped_table_of_effects_is_recomputed(study):
-    table = pd.read_csv(ROOT / "figures" / study / "table_factorial_effects.csv").set_index(
-        "effect"
-    )
-    assert set(table.index) == {label for label, _ in effects()}
-    for label, changes in effects():
+    shipped = pd.read_csv(runs.ROOT / "figures" / study / "table_factorial_effects.csv")
+    table = shipped.set_index("effect")
+    assert set(table.index) == set(effects(study))
+    for label, changes in effects(study).items():
         for by, key in (("id", "at_id_gain"), ("drift", "at_drift")):
-            values = contrast(study, by, changes)
+            values = runs.effect_of_draws(study, by, changes)
             assert int(table.loc[label, f"{key}.draws"]) == len(values)
             if len(values):
                 assert table.loc[label, key] == pytest.approx(np.mean(values))
             if len(values) > 1:
-                test = stats.ttest_1samp(values, 0)
-                low, high = test.confidence_interval(0.95)
+                low, high = runs.limits(values)
                 assert table.loc[label, f"{key}.sd"] == pytest.approx((high - low) / 2)
-                assert table.loc[label, f"{key}.p"] == pytest.approx(test.pvalue)
+                p = stats.ttest_1samp(values, 0).pvalue
+                assert table.loc[label, f"{key}.p"] == pytest.approx(p)
+
+
+def accuracies(study, variant):
+    """avg@16 of a variant's runs on the first three draws, by draw and benchmark."""
+    rows = runs.shipped_file(study, "scores.csv").query("metric == 'avg@k' and draw < 3")
+    of_run = rows[rows["variant"] == variant]
+    return of_run.set_index(["draw", "benchmark"])["value"].sort_index()
 
 
 def test_runs_that_were_shipped_before_have_the_same_accuracies():
-    def accuracies(study, variant):
-        (file,) = (ROOT / "figures" / study / "source").glob("scores.csv*")
-        rows = pd.read_csv(file).query("metric == 'avg@k' and draw < 3")
-        of_run = rows[rows["variant"] == variant]
-        return of_run.set_index(["draw", "benchmark"])["value"].sort_index()
-
     cell = "geosd-divergence_{}-drift_penalty_{}-rule_{}-learning_rate_3e-05-steps_{}"
     same = {
         "fwdkl-learning_rate_3e-05-steps_24": cell.format("fwdkl", "0.0", "adamw", 24),
@@ -260,16 +226,41 @@ def test_runs_that_were_shipped_before_have_the_same_accuracies():
     for before, now in same.items():
         expected = accuracies("miniature_stepsize", before)
         assert len(expected) >= 6
-        pd.testing.assert_series_equal(accuracies(ENDS[1], now), expected)
+        pd.testing.assert_series_equal(accuracies(CORE[1], now), expected)
 
 
-def test_the_largest_mean_id_gains_of_each_divergence_are_those_of_the_shipped_runs():
-    page = PAGE.read_text(encoding="utf-8")
-    for pull, (name, _) in PULLS.items():
-        most = [
-            np.mean(
-                [path[1] for cell, path in paths(ENDS[1]).items() if cell[:3] == at], axis=0
-            ).max()
-            for at in itertools.product([pull], (0.0, 8.0), RULES)
-        ]
-        assert f"{name} {min(most):.1f} to {max(most):.1f}" in page
+@pytest.mark.parametrize("end", CORE)
+def test_the_whole_gives_the_accuracies_of_the_core_again(end):
+    variants = runs.shipped_file(CORE[end], "scores.csv")["variant"].unique()
+    assert len(variants) == 33  # eight cells with four stops, and π₀
+    for variant in variants:
+        pd.testing.assert_series_equal(
+            accuracies(WHOLE[end], variant), accuracies(CORE[end], variant)
+        )
+
+
+def largest_mean_id_gains(study, pull):
+    """The largest ID gain of the mean path of each cell at ratio 0 and 8."""
+    return [
+        np.mean(
+            [path[1] for run, path in runs.paths(study).items() if run[:3] == cell], axis=0
+        ).max()
+        for cell in itertools.product([pull], (0.0, 8.0), runs.RULES)
+    ]
+
+
+def test_the_largest_mean_id_gains_of_the_core_are_those_of_the_shipped_runs():
+    page = PAGES["core"].read_text(encoding="utf-8")
+    for pull in ("hellinger", "fwdkl"):
+        most = largest_mean_id_gains(CORE[1], pull)
+        assert f"{runs.LABELS[pull]} {min(most):.1f} to {max(most):.1f}" in page
+
+
+def test_the_largest_mean_id_gains_of_the_whole_are_those_of_the_shipped_runs():
+    lines = lines_of_page("whole")
+    for pull in runs.PULLS:
+        cells = []
+        for study in WHOLE.values():
+            most = largest_mean_id_gains(study, pull)
+            cells.append(f"{runs.number(min(most))} to {runs.number(max(most))}")
+        assert f"| {runs.LABELS[pull]} | {' | '.join(cells)} |" in lines
