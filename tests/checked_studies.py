@@ -1,37 +1,45 @@
-"""The check of all studies of the repository's params.yaml, done once for all tests of a process.
+"""The check of each study of params.yaml, done once for all tests of a process.
 
-A project that a test copies has the same file, and so has a folder that links to it.
+Tests copy the repository's params.yaml, link to it, and change a line of it. Most studies are then
+what they were, and were found right.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-OWN = ROOT / "params.yaml"
+SHARED = ("protocol", "models", "variants", "resources")
+"""Sections that the check of any study reads."""
 BASE_MODELS = Path("base_models")
 RAW = (Path("data/raw"), Path("analysis/copied_answers"))
 """Folders of data that the file names."""
 
-Check = Callable[[Any, Any], list[Any]]
+Check = Callable[[Any, str, Any], list[Any]]
 
 
 def once(check: Check) -> Check:
-    """`geosd.config.loading._of_studies` that checks no second time what it has found right.
+    """`geosd.config.loading._study` that checks no second time what it has found right.
 
-    What is right is the own file, byte for byte, with all else that the check reads.
+    What is right is a study with all else that its check reads, byte for byte.
     """
-    right: set[tuple[Any, ...]] = set()
+    right: set[tuple[str, str, str]] = set()
+    shared: dict[int, tuple[Any, str]] = {}  # of the last file alone
 
-    def checked(params: Any, source: Any) -> list[Any]:
-        if source.file.read_bytes() != OWN.read_bytes():
-            return check(params, source)
-        found = _read_besides()
+    def checked(params: Any, name: str, source: Any) -> list[Any]:
+        if id(source) not in shared:
+            shared.clear()
+            sections = {key: source.values.get(key) for key in SHARED}
+            shared[id(source)] = source, _text([sections, _read_besides()])
+        studies = source.values["studies"]
+        entry = studies[name]
+        parent = studies.get(entry.get("extends"))
+        found = (name, _text([entry, parent]), shared[id(source)][1])
         if found in right:
             return []
-        mistakes = check(params, source)
+        mistakes = check(params, name, source)
         if not mistakes:
             right.add(found)
         return mistakes
@@ -39,8 +47,12 @@ def once(check: Check) -> Check:
     return checked
 
 
-def _read_besides() -> tuple[Any, ...]:
+def _text(values: Any) -> str:
+    return json.dumps(values, default=str)
+
+
+def _read_besides() -> list[Any]:
     """What a check reads in the working directory besides params.yaml."""
     files = [BASE_MODELS / "SHA256SUMS", *sorted(BASE_MODELS.glob("*/*/config.json"))]
-    content = tuple((file, file.read_bytes()) for file in files if file.is_file())
-    return content, tuple(tuple(sorted(folder.glob("*.jsonl"))) for folder in RAW)
+    content = [(file, file.read_bytes()) for file in files if file.is_file()]
+    return [content, [sorted(folder.glob("*.jsonl")) for folder in RAW]]

@@ -80,12 +80,12 @@ def one_thread() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_studies_checked_once() -> Iterator[None]:
-    """Check the studies of this repository's params.yaml once."""
+def studies_checked_once() -> Iterator[None]:
+    """Check each study of params.yaml once, however many tests load the file."""
     from geosd.config import loading
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "_of_studies", checked_studies.once(loading._of_studies))
+        patch.setattr(loading, "_study", checked_studies.once(loading._study))
         yield
 
 

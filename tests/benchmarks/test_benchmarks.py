@@ -121,6 +121,7 @@ def test_exponents(program):
     assert scaling.exponent(x, [3 * each**1.5 for each in x]) == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 def test_floors(program):
     result = program("floors")
     step, kinds, h200 = result["tables"]

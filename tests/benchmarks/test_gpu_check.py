@@ -15,6 +15,7 @@ from geosd.models.architectures import architecture
 HEAVY = ("tyro", "pandas", "dvclive", "snakemake", "vllm", "matplotlib", "pydantic")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert gpu_check.main(["--out", str(tmp_path)]) == 0
@@ -28,6 +29,7 @@ def test_without_cuda_it_says_so_and_checks_the_numerics(tmp_path, capsys):
     assert found["carried"]["files"] > 50 and found["carried"]["mib"] < 2
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_in_bf16_is_out_of_bounds(tmp_path, monkeypatch):
     exact = gpu_check.first_update
 

@@ -337,6 +337,7 @@ def test_a_study_agrees_with_a_claim_that_is_true_and_is_opposite_where_it_is_fa
     assert (true[claim], false[claim]) == ("agrees", "opposite")
 
 
+@pytest.mark.slow
 def test_noise_decides_few_claims(noisy):
     of_states = {claim.id for claim in COMPARED if claim.by_construction}  # noise of problems
     decided = [name for name, word in noisy.items() if word in ("agrees", "opposite")]

@@ -102,6 +102,7 @@ def test_the_power_of_a_study_judged_once_is_that_of_the_noncentral_t():
     assert found == pytest.approx(expected, abs=0.012)
 
 
+@pytest.mark.slow
 def test_rows_of_a_study_judged_once_are_those_of_holms_adjusted_p():
     generator = np.random.default_rng(0)
     mean, sd = generator.normal(0.6, 0.4, (400, 3)), generator.uniform(0.3, 1.5, (400, 3))

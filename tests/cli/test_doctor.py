@@ -203,6 +203,7 @@ def test_a_full_disk_is_named(machine, capsys):
     assert "disk" in subjects and "0.10 TB free" in printed
 
 
+@pytest.mark.slow
 def test_a_study_without_gpus_needs_neither_vllm_nor_slurm(machine, capsys):
     laptop = locked_versions_to_check(machine.root / "envs/laptop.txt")
     machine.installed.clear()

@@ -84,6 +84,7 @@ def study(root, tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_preview_has_the_runs_that_are_there_and_what_the_others_may_change(
     study, tmp_path, capsys
 ):

@@ -30,6 +30,7 @@ def edit(tmp_path, monkeypatch):
     return edited
 
 
+@pytest.mark.slow
 def test_a_training_whose_loss_was_edited_begins_anew_and_a_mended_one_does_not_die_again(
     small, tmp_path, monkeypatch, edit, caplog
 ):

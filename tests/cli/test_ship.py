@@ -419,6 +419,7 @@ def test_the_pages_of_results_are_those_of_what_is_shipped():
     assert {page: page.read_text() for page in kept} == pages, "make results"
 
 
+@pytest.mark.slow
 def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     kept = ROOT / "docs/metrics"
     pages.dvc_metrics_page_program(ROOT / "figures", tmp_path)
@@ -434,6 +435,7 @@ def test_the_metrics_that_git_keeps_are_those_of_what_is_shipped(tmp_path):
     assert numbers["ID avg@16"] == of_table
 
 
+@pytest.mark.slow
 def test_in_a_fresh_clone_dvc_shows_metrics_without_an_error_in_few_columns(tmp_path):
     """As people type it: what git keeps is there, and no result of a run."""
     names = subprocess.run(

@@ -127,6 +127,7 @@ def test_weights_that_are_stored_in_bfloat16_are_the_rounded_ones_in_half_the_ro
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 def test_precision_auto_is_what_the_processor_has_and_the_manifests_say_which(
     small, tmp_path, monkeypatch
 ):

@@ -1,10 +1,13 @@
 """What no study has any more is listed, and nothing else."""
 
+import pytest
+
 from geosd.cli import stale
 from geosd.config import load, resolve_study
 from geosd.config.run_folders import RunFolders
 
 
+@pytest.mark.slow
 def test_results_of_settings_that_no_study_has_are_listed(root, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base_models").symlink_to(root / "base_models")

@@ -45,6 +45,7 @@ def test_every_study_that_is_shipped_or_of_the_paper_is_listed(params, root):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_new_key")
 def test_a_new_key_that_is_not_listed_as_added_later_is_named_with_what_to_do(params):
     said = moved(params, LISTED)
@@ -52,6 +53,7 @@ def test_a_new_key_that_is_not_listed_as_added_later_is_named_with_what_to_do(pa
     assert said.splitlines()[-1].startswith(f"Hint: new are {KEY}. List each in ADDED_LATER")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_new_key")
 @pytest.mark.parametrize(("value", "stays"), [(True, True), (False, False)])
 def test_a_key_added_later_moves_nothing_where_it_has_the_value_that_results_had(

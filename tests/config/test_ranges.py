@@ -281,6 +281,7 @@ def test_a_list_or_mapping_in_a_names_place_is_named_as_any_mistake(loaded, path
         assert path[-1] in loaded((path, value)), value
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_generated_sources_are_those_of_all_their_questions():
     """By going through all parts of a question, where the sources draw."""
     held_out = 0

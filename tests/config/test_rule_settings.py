@@ -131,6 +131,7 @@ def test_adapters_are_a_matter_of_trainings_and_null_is_as_before(study, edited,
     assert {rule for rule, _ in jobs} == rules | {TABLE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("value", "rules"), [(0.5, {"train", "configuration"}), (1.0, set())])
 def test_a_least_share_of_kfac_is_a_matter_of_trainings_and_the_whole_is_as_before(
     study, edited, value, rules

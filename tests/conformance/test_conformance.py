@@ -52,6 +52,7 @@ def test_every_loss_of_the_file_is_checked():
     assert len(check(chosen, "cross_entropy", dtype="float64")) == 4
 
 
+@pytest.mark.slow
 def test_the_file_is_what_the_generator_writes(reference):
     assert reference.FILE.read_text(encoding="utf-8") == reference.content()
 

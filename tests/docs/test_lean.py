@@ -35,6 +35,7 @@ def cells(line):
     return [cell.strip() for cell in line.strip("| \n").split("|")]
 
 
+@pytest.mark.slow
 def test_hours_seeds_and_power_are_those_of_the_plan(root, page):
     study = resolve_study(load(root / "params.yaml"), "paper_lean")
     works = {model: plan_model_workload(study, model, DEFAULTS) for model in study.models}

@@ -57,6 +57,7 @@ def listed(root: Path) -> dict[tuple[str, str], str]:
     return {(file, name): package for name, file, package, _ in rows}
 
 
+@pytest.mark.slow
 def test_the_sources_take_no_other_private_name(root: Path, listed: dict[tuple[str, str], str]):
     files = [*(root / "src").rglob("*.py"), *(root / "workflow").rglob("*.py")]
     found = {

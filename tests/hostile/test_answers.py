@@ -142,6 +142,7 @@ def wrong_answer(draw, gold):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grader", ["auto", "symbolic"])
 def test_wrong_answers_are_not_accepted(grader):
     draw = random.Random(2)

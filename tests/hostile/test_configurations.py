@@ -457,13 +457,14 @@ def test_what_is_no_text_file_is_refused(project, content):
         load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "number",
-    map(MUTATIONS.index, (a_misspelt_key, a_name_outside_the_alphabet, a_study_that_clashes)),
+    "mutation", [a_misspelt_key, a_name_outside_the_alphabet, a_study_that_clashes]
 )
-def test_a_dry_run_of_a_wrong_configuration_fails_and_plans_nothing(root, project, number):
+def test_a_dry_run_of_a_wrong_configuration_fails_and_plans_nothing(root, project, mutation):
     for name in ("Snakefile", "workflow", "profiles", "local", "src"):
         (project / name).symlink_to(root / name)
+    number = MUTATIONS.index(mutation)
     name, wrong, key = mutated((root / "params.yaml").read_text(), number)
     (project / "params.yaml").write_text(wrong, encoding="utf-8")
     path = str(Path(sys.executable).parent) + ":/usr/bin:/bin"

@@ -125,6 +125,7 @@ def outcome(read, arguments, named):
 KINDS = (no_number, no_float, token_without_a_row, no_end, no_object, missing_settings)
 
 
+@pytest.mark.slow
 def test_no_folder_of_wrong_values_is_accepted(released, tmp_path, capsys):
     draw, counts = random.Random(SEED), Counter()
     for number in range(FOLDERS):

@@ -82,6 +82,7 @@ def test_the_first_response_token_stands_after_the_same_tokens_for_both(encoding
     assert len(teacher) > len(student)
 
 
+@pytest.mark.slow
 def test_each_role_thinks_as_its_own_switch_says(published):
     """On Qwen3's template, as published OPSD sets it: the student's answer follows no thought."""
     tokenizer, problem = published("qwen3"), Problem("p", "id", "What is $1+1$?", "2")

@@ -81,6 +81,7 @@ def test_a_prompt_is_what_transformers_writes(tiny):
         assert text == expected
 
 
+@pytest.mark.slow
 def test_prompts_name_the_checkpoint_whose_template_does_not_end(tiny):
     tiny.chat_template, tiny.name_or_path = LOOP, "results/base/x"
     with pytest.raises(ValueError, match="(?s)the chat template of results/base/x: .*Hint: "):

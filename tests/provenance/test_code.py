@@ -180,6 +180,7 @@ def test_a_data_file_counts_byte_by_byte(sources):
     assert code_digest({**before, "geosd/parts/shapes.yaml": None}) is None
 
 
+@pytest.mark.slow
 def test_a_docstring_of_any_module_leaves_the_digest_as_it_is():
     files = [file for file in (SOURCES / "geosd").rglob("*.py")]
     assert len(files) > 200

@@ -149,6 +149,7 @@ def reckoned(root: Path, name: str, gpu: str) -> tuple[float, list[FittingGpu]]:
     return sum(row.jobs * row.gpus * (row.reckoned or 0) for row in rows), needs
 
 
+@pytest.mark.slow
 def test_the_page_has_the_hours_of_the_plan_and_one_gpu_takes_ten_at_most(root):
     page = (root / "docs/gpu.md").read_text()
     rows = {

@@ -27,6 +27,7 @@ def release():
         sys.path.remove(str(ROOT / "release"))
 
 
+@pytest.mark.slow
 def test_a_dry_release_runs_the_cheap_checks_and_writes_nothing():
     before = sorted((ROOT / "dist").glob("*"))
     done = python("release/release.py", "--dry", cwd=ROOT)

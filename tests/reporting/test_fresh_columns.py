@@ -61,6 +61,7 @@ def test_fresh_benchmarks_have_a_group_of_their_own_and_move_no_other_column(
     assert r"hmmt\_feb26" in to_latex(after)
 
 
+@pytest.mark.slow
 def test_the_papers_tests_do_not_know_fresh_benchmarks(scores, with_fresh):
     tables = [table_significance.build(of, [MODEL], METHODS) for of in (scores, with_fresh)]
     assert tables[0] == tables[1]

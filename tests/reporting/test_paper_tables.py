@@ -202,6 +202,7 @@ def test_significance_takes_the_strongest_baseline_and_never_an_ablation(make):
     assert own_row.cells[-1].value == pytest.approx(expected) and paper.cells[-1].number is None
 
 
+@pytest.mark.slow
 def test_significance_is_paired_over_draws_of_the_base_model(make):
     scores = make(seeds=6)
     undrawn_row = table_significance.build(scores, ["mini-qwen3"], QUICK).rows[0]
@@ -218,6 +219,7 @@ def test_significance_is_paired_over_draws_of_the_base_model(make):
     assert [drawn_row.cells[i].value for i in same] == [undrawn_row.cells[i].value for i in same]
 
 
+@pytest.mark.slow
 def test_significance_is_corrected_over_the_models(make):
     one_model = table_significance.build(make(), ["mini-qwen3"], QUICK)
     two_models = table_significance.build(make(models=MODELS), MODELS, QUICK)

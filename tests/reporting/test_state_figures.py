@@ -73,6 +73,7 @@ def figures(states, drift, masses):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
 def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path, svg_alone):
     first, second = (

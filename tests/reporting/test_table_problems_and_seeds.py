@@ -124,6 +124,7 @@ def rows_by_label(table):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["id", "ood"])
 def test_intervals_are_numpys_of_the_lines_of_the_file(made_up, side):
     table = table_problems_and_seeds.build(read_tidy("shares", made_up), ["m"], CELLS)

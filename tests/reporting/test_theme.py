@@ -156,6 +156,7 @@ def test_a_shipped_figure_has_the_papers_width_and_letters_that_print_and_night_
         assert contrast(at_night(colour), at_night("#ffffff")) > 4.5, colour
 
 
+@pytest.mark.slow
 def test_the_look_does_not_depend_on_the_users_settings(tmp_path):
     with matplotlib.rc_context({"font.family": "serif", "font.size": 20, "axes.grid": True}):
         elsewhere = [p.read_bytes() for p in save(figure_overview.plot(), tmp_path, "figure")]

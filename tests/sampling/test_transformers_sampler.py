@@ -111,6 +111,7 @@ def test_sampling_leaves_the_global_generator_where_it_was(model):
     assert torch.equal(torch.rand(3), expected)
 
 
+@pytest.mark.slow
 def test_completions_come_back_in_the_prompts_order(model):
     shuffled = [PROMPT, *OTHERS] * 3
     random.Random(0).shuffle(shuffled)

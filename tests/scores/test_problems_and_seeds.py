@@ -95,6 +95,7 @@ def coverage(monkeypatch, seeds, of_seeds, interval):
     return held / 300
 
 
+@pytest.mark.slow
 def test_an_interval_over_problems_and_seeds_holds_the_truth_as_often_as_is_said(monkeypatch):
     """The page says: with few seeds that differ much, less often than its confidence."""
     little, much = 0.05, 0.2

@@ -96,6 +96,7 @@ def test_a_killed_run_ends_with_the_snapshots_of_one_never_killed(tiny, settings
     assert bytes_of(tmp_path / "whole") == bytes_of(tmp_path / "k")
 
 
+@pytest.mark.slow
 def test_a_state_whose_snapshots_are_gone_is_not_continued(tiny, settings, tmp_path):
     snapshots = Snapshots(tmp_path / "kept", [2, 4])
     assert killed(lambda: run_to_end(tiny, settings, tmp_path / "k", snapshots, 5))

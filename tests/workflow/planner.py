@@ -171,7 +171,7 @@ def _check_own_studies_once() -> None:
 
     from geosd.config import loading
 
-    loading._of_studies = checked_studies.once(loading._of_studies)
+    loading._study = checked_studies.once(loading._study)
     sys.path.remove(str(ROOT / "tests"))
 
 

@@ -78,6 +78,26 @@ def runs_a_program(process: psutil.Process) -> bool:
         return False
 
 
+def two_launchers(driver: subprocess.Popen[bytes], draw: random.Random) -> list[psutil.Process]:
+    """Two launchers that run a program, as soon as there are two; none once Snakemake has ended."""
+
+    def found() -> tuple[list[psutil.Process], bool] | None:
+        running = launchers(driver) if driver.poll() is None else []
+        has_ended = driver.poll() is not None
+        return (running, has_ended) if has_ended or len(running) > 1 else None
+
+    running, has_ended = until(found, seconds=60)
+    return [] if has_ended else draw.sample(running, 2)
+
+
+def programs_of(launcher: psutil.Process) -> list[psutil.Process]:
+    """The programs of a launcher; none where it has ended."""
+    try:
+        return launcher.children()
+    except psutil.NoSuchProcess:
+        return []
+
+
 def kill(process: psutil.Process) -> bool:
     with pytest.MonkeyPatch.context():
         try:
@@ -87,6 +107,7 @@ def kill(process: psutil.Process) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_killed_jobs_and_drivers_of_two_snakemakes_never_share_a_card_and_lose_none(tmp_path):
     """24 jobs on 8 cards, four of them on two cards each; two Snakemakes are at work at once."""
     (tmp_path / "job.py").write_text(JOB)
@@ -103,12 +124,11 @@ def test_killed_jobs_and_drivers_of_two_snakemakes_never_share_a_card_and_lose_n
     try:
         for turn in range(3):
             for driver in drivers:
-                until(lambda of=driver: of.poll() is not None or len(launchers(of)) > 1, seconds=60)
-                if driver.poll() is not None:
+                chosen = two_launchers(driver, draw)
+                if not chosen:
                     continue
-                first, second, *_ = draw.sample(launchers(driver), 2)
-                killed["launchers"] += kill(first)
-                killed["programs"] += sum(map(kill, second.children()))
+                killed["launchers"] += kill(chosen[0])
+                killed["programs"] += sum(map(kill, programs_of(chosen[1])))
             if turn == 0:
                 drivers[0].kill()  # its jobs go on
                 drivers[0].wait()

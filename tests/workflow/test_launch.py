@@ -157,6 +157,7 @@ def test_the_state_stays_taken_while_the_program_outlives_a_killed_launcher(star
         os.kill(orphan, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_several_processes_start_once_each_and_all_get_the_signal_to_save(started, tmp_path):
     ranks = SAVES_ON_SIGTERM.replace("import pathlib", "import os, pathlib")
     ranks = ranks.replace('"saved"', '("saved" + os.environ["RANK"])')

@@ -110,6 +110,7 @@ def test_readme_draws_the_rules_as_they_depend_on_each_other(untouched, root):
     )
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_finished_study_has_no_job(done, tmp_path, monkeypatch):
     planned = tmp_path / "jobs.json"
     monkeypatch.setenv("GEOSD_PLANNED_JOBS", str(planned))

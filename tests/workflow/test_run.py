@@ -182,6 +182,7 @@ def test_the_report_appears_only_where_snakemake_succeeds(stand_in, tmp_path):
         snakemake_runs.write_snakemake_report("quick")
 
 
+@pytest.mark.slow
 def test_a_family_runs_each_of_its_studies_and_is_drawn_last(monkeypatch, root):
     ran = []
     monkeypatch.chdir(root)

@@ -109,6 +109,7 @@ def test_a_line_in_emphasis_is_grey_and_one_with_an_emphasised_word_is_not(scrip
     assert html.count('class="made"') == 1 and '<p class="made"><em>12 runs' in html
 
 
+@pytest.mark.slow
 def test_yaml_becomes_a_page_line_by_line(script, root, tmp_path):
     (tmp_path / "a.yaml").write_text("a: 1\nb: <2>\n")
     page = tmp_path / "a.html"
@@ -182,6 +183,7 @@ def test_no_other_file_than_a_figure_reaches_a_page(script, figures, source):
         page.markdown_page(f"About ![h]({source}).", folder)
 
 
+@pytest.mark.slow
 def test_a_refused_picture_ends_the_program_with_two_lines(figures, root):
     (figures.parent / "a.md").write_text("![h](b.txt)")
     done = python(root / "workflow/scripts/page.py", "a.md", "a.html")

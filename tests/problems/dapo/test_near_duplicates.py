@@ -67,6 +67,7 @@ def shortened(row, draw):
     return RawProblem(f"shortened {row.id}", " ".join(words), row.answer)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_comparing_all_pairs_finds(shared_data):
     raw = read_raw_files(shared_data)
     draw = random.Random(0)

@@ -66,6 +66,7 @@ def test_the_published_set_has_its_known_rows_texts_and_faults(raw):
     assert sum(len(found) > 1 for found in answers.values()) == 15
 
 
+@pytest.mark.slow
 def test_every_published_row_is_accounted_for(raw, prepared):
     card = prepared.card
     assert card["rows"] == 17917

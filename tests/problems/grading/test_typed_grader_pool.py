@@ -71,6 +71,7 @@ def test_a_verdict_does_not_depend_on_what_came_before(monkeypatch):
         assert grade_typed_answer(r"\frac{1+x}{2}", gold, pool).correct
 
 
+@pytest.mark.slow
 def test_two_hundred_nested_answers_cost_less_than_ten_seconds():
     draw = random.Random(0)
     shapes = [(r"\frac{1}{", "}"), (r"1+\frac{1}{1+", "}"), ("(", ")"), ("2^{", "}"), ("(x+", ")")]

@@ -117,6 +117,7 @@ def test_the_documented_ratios_are_the_programs(root, program):
         assert rows[name] == [f"{ratio:.2f}" for ratio in ratios]
 
 
+@pytest.mark.slow
 def test_a_documented_optimum_is_the_programs(root, program):
     name, setting = "FwdKL", 1.0
     best = program.optimum(program.LOSSES[name], SEARCH.in_distribution(setting))

@@ -28,6 +28,7 @@ def one(program, policy, benchmark, cap, sampled=False, **more):
     return program.reached(tabled, [benchmark], cap, **more)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [1, 9, 16])
 def test_uniform_search_without_replacement_reaches_n_sixteenths(program, trials):
     # n - 1 trials of four tokens fail; the last one, its answer and the end take seven.
@@ -37,6 +38,7 @@ def test_uniform_search_without_replacement_reaches_n_sixteenths(program, trials
     assert reached.truncated == pytest.approx(1 - trials / 16)
 
 
+@pytest.mark.slow
 def test_a_search_that_checks_is_never_wrong_and_one_that_does_not_takes_the_first_that_passes(
     program,
 ):
@@ -111,6 +113,7 @@ def test_of_equal_values_at_the_nucleus_each_is_kept_as_often(program):
     assert (policy.check, policy.repeat) == (1.0, 0.0)
 
 
+@pytest.mark.slow
 def test_there_is_room_both_ways(program):
     """Some policy gains ID and loses OOD, another gains both, each by five points or more."""
     reached = {}

@@ -90,6 +90,7 @@ def test_the_documented_ratios_are_the_programs(root, optima, losses):
         assert cells == [f"{first:.2f}, {check:.2f}" for first, check in ratios]
 
 
+@pytest.mark.slow
 def test_the_documented_policies_leave_room_both_ways(root, policies):
     text = (root / "docs/wide.md").read_text(encoding="utf-8")
     kinds = [WIDE.in_distribution(0.0), *WIDE.benchmarks]
