@@ -13,6 +13,8 @@ from geosd.cli import states
 
 pytestmark = pytest.mark.slow
 
+RULES = ("pool", "evaluate", "states", "alignment", "token_probabilities")
+
 
 @pytest.fixture(scope="module")
 def folder(small, tmp_path_factory):
@@ -72,13 +74,21 @@ def calls(small, folder, params):
 @pytest.fixture(scope="module")
 def found(folder, calls):
     (folder / "calls.json").write_text(json.dumps(calls, default=str))
+    for call in calls.values():
+        call["scratch"].mkdir()
+        (call["scratch"] / "attempts.jsonl").touch()  # as the launcher does
     library.run(library.compiled(folder), "rules.py", str(folder))
     return json.loads((folder / "found.json").read_text())
 
 
-@pytest.mark.parametrize("rule", ["pool", "evaluate", "states", "alignment", "token_probabilities"])
+@pytest.mark.parametrize("rule", RULES)
 def test_every_layer_is_computed_on_the_gpu(rule, found):
     assert found[rule] == {"devices": ["cuda:0"], "mixed": []}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_launchers_files_stay_in_the_scratch_folder(rule, found, calls):
+    assert (calls[rule]["scratch"] / "attempts.jsonl").exists()
 
 
 def test_states_are_those_of_the_cpu(found, calls, folder):

@@ -15,6 +15,13 @@ from geosd.scores.step_log_tables import collect_step_log_drifts
 MODEL = "mini-qwen3"
 
 
+def launched(scratch):
+    """A scratch folder in which the launcher has begun its list of starts."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    (scratch / "attempts.jsonl").touch()
+    return scratch
+
+
 def look(small, out):
     states.main(
         model=MODEL,
@@ -22,7 +29,7 @@ def look(small, out):
         problems=small.train,
         pool=small.folder / "pool.jsonl",
         out=out,
-        scratch=out / "scratch",
+        scratch=launched(out / "scratch"),
         **small.shared,
     )
     return out
@@ -54,6 +61,12 @@ def test_the_states_are_the_same_bytes_each_time(small, looked, tmp_path):
         assert (again / name).read_bytes() == (looked / name).read_bytes()
 
 
+def test_the_launchers_files_alone_stay_in_the_scratch_folder(small, looked, run, tmp_path):
+    follow(small, looked, run, tmp_path)
+    for scratch in (looked / "scratch", tmp_path / "scratch"):
+        assert [path.name for path in scratch.rglob("*")] == ["attempts.jsonl"]
+
+
 def test_table_and_rollouts_speak_of_the_same_positions(looked):
     table = pd.read_csv(looked / "states.csv")
     rollouts = read_jsonl(looked / "states.jsonl", AlignmentRollout)
@@ -79,7 +92,7 @@ def follow(small, looked, run, folder):
         checkpoint=run / "student",
         states=looked / "states.jsonl",
         out=folder / "alignment",
-        scratch=folder / "scratch",
+        scratch=launched(folder / "scratch"),
         params=run / "params.yaml",
     )
     return folder / "alignment"
@@ -115,7 +128,6 @@ def test_an_alignment_that_was_left_goes_on_with_the_same_bytes(
         follow(small, looked, run, tmp_path)
     follow(small, looked, run, tmp_path)
     assert len(measured) == 4  # pi_0 once, the snapshot twice, the end once
-    assert not (tmp_path / "scratch").exists()
     whole = follow(small, looked, run, tmp_path / "whole")
     left = tmp_path / "alignment/alignment.csv"
     assert left.read_bytes() == (whole / "alignment.csv").read_bytes()

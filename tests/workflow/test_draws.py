@@ -103,12 +103,13 @@ def shrink(workflow) -> None:
     path = workflow.folder / "params.yaml"
     values = yaml.safe_load(path.read_text())
     quick = values["studies"]["quick"]
-    quick |= {"methods": ["pi_0", "fwdkl"], "outputs": ["table_main", "figure_training"]}
+    quick |= {"methods": ["pi_0", "fwdkl"]}
+    quick["outputs"] = ["table_main", "figure_training", "figure_alignment"]
     quick["data"] |= {"train": 20, "select_train": 4, "select_validation": 4}
     quick["data"] |= {"test_id": 4, "test_per_benchmark": 2}
     quick["pool"] |= {"rollouts": 8, "keep": 8}
     quick["training"] |= {"steps": 2, "warmup": 1, "diagnose_every": 1, "final_rollouts": 4}
-    quick["training"] |= {"problems": 4, "group": 2, "response_tokens": 16}
+    quick["training"] |= {"problems": 4, "group": 2, "response_tokens": 16, "snapshots": [1]}
     quick["evaluation"] |= {"samples": 2, "pass_k": [1, 2], "response_tokens": 16}
     path.write_text(yaml.safe_dump(values, sort_keys=False))
 
@@ -193,6 +194,9 @@ def test_a_study_of_two_draws_is_run_to_its_table(root, copied, ship, tmp_path):
     assert len({*weights.values()}) == 2
     scores = pd.read_csv(copied.folder / "results/quick/analyse/scores.csv")
     assert {*zip(scores["seed"], scores["draw"], strict=True)} == {(1, 1), (2, 0)}
+    for seed in (1, 2):
+        [file] = copied.folder.glob(f"results/quick/alignment/{MODEL}/fwdkl/{seed}/alignment.csv")
+        assert {*pd.read_csv(file)["step"]} == {0, 1, 2}
     assert (copied.folder / "figures/quick/table_main.md").exists()
     page = (copied.folder / "results/quick/report.html").read_text()
     drawn = (copied.folder / "figures/quick/figure_training.svg").read_bytes()

@@ -68,7 +68,8 @@ def main(
 
     rows = []
     with catch_sigterm() as stop_requested:
-        batches = KeptBatches(scratch, job.identity(inputs, precision=precision), stop_requested)
+        identity = job.identity(inputs, precision=precision)
+        batches = KeptBatches(scratch / "checkpoints", identity, stop_requested)
         for step in tqdm([0, *on_the_way, settings["steps"]], desc=f"{variant}, seed {seed}"):
             masses = batches.made(f"step_{step}", partial(masses_after, step))
             for ranking, mass in masses.items():

@@ -19,7 +19,8 @@ class KeptBatches:
     """Tensors by the names of the batches that they were computed from.
 
     Args:
-        folder: Where they are kept; None keeps none.
+        folder: Where they are kept, and nothing else: `clear` removes it. The launcher of a job has
+            files in the job's scratch folder. None keeps none.
         identity: What makes the job what it is, see `KeptSamples`; tensors of another are computed
             anew.
         stop_requested: Called before each batch is computed; true ends the job there.
