@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from scipy import stats
 
 ROOT = Path(__file__).parents[2]
 STEPSIZE = {
@@ -87,3 +89,93 @@ def test_the_dial_prints_both_of_its_ends_at_equal_id_gain():
 def test_at_an_id_gain_of_six_all_means_lie_near_geosd(study):
     rows = shipped(study)
     assert all(abs(float(rows[name]["id.6.lead"])) < 1.3 for name in METHODS)
+
+
+PATHS = {1: "miniature_paths_100", 0: "miniature_paths_0"}
+"""The dial's methods along their runs, by conflict."""
+
+
+def corrected(rows, key):
+    """Holm's p of GeoSD's lead over each method, from the printed mean and interval alone."""
+    p = {}
+    for name, row in rows.items():
+        if not row[f"{key}.lead.sd"]:
+            continue
+        freedom = float(row[f"{key}.pairs"]) - 1
+        error = float(row[f"{key}.lead.sd"]) / stats.t.ppf(0.975, freedom)
+        p[name] = 2 * stats.t.sf(abs(float(row[f"{key}.lead"])) / error, freedom)
+    least, adjusted = 0.0, {}
+    for rank, name in enumerate(sorted(p, key=p.__getitem__)):
+        least = max(least, min(1.0, (len(p) - rank) * p[name]))
+        adjusted[name] = least
+    return adjusted
+
+
+def said(row, p, key):
+    """What the page says of GeoSD beside a method, by its own rule."""
+    lead, half = float(row[f"{key}.lead"]), float(row[f"{key}.lead.sd"])
+    if p < 0.05:
+        return "ahead" if lead > 0 else "behind"
+    return "level" if abs(lead) + half <= 1 else "too small to tell"
+
+
+def outcome_of_paths():
+    """Method -> GeoSD's lead and word at an ID gain of 6, and its lead at .10 rad, at both ends."""
+    found = {}
+    for key, has_word in (("id.6", True), ("drift.0.1", False)):
+        for study in PATHS.values():
+            rows = {name: row for name, row in shipped(study).items() if name != "GeoSD at 3e-5"}
+            p = corrected(rows, key)
+            for name, row in rows.items():
+                cells = found.setdefault(name.replace("e-5", "·10⁻⁵").replace("1e-4", "10⁻⁴"), [])
+                cells.append(printed(row, key))
+                if has_word:
+                    cells.append(f"{said(row, p[name], key)}, {p[name]:.2f}")
+    return found
+
+
+def test_the_paths_of_the_dial_are_printed_with_words_and_corrected_p():
+    assert on_page("docs/equal_movement.md", "GeoSD minus |") == outcome_of_paths()
+
+
+def test_of_the_fourteen_primary_differences_none_is_apart_and_few_are_elsewhere():
+    apart, others = set(), 0
+    for end, study in PATHS.items():
+        rows = {name: row for name, row in shipped(study).items() if name != "GeoSD at 3e-5"}
+        for key in LEVELS:
+            others += len(corrected(rows, key)) if key != "id.6" else 0
+            apart |= {
+                (name, key, end, float(rows[name][f"{key}.lead"]) > 0)
+                for name, p in corrected(rows, key).items()
+                if p < 0.05
+            }
+    assert apart == {
+        ("TrOPD at 3e-5", "drift.0.075", 1, False),
+        ("TrOPD at 3e-5", "drift.0.1", 1, False),
+        ("FwdKL at 3e-5", "drift.0.075", 0, True),
+    }
+    page = (ROOT / "docs/equal_movement.md").read_text(encoding="utf-8")
+    assert f"three of the {others} other differences" in page
+
+
+def accuracies(study):
+    """Variant -> avg@16 of each run on each benchmark."""
+    (file,) = (ROOT / "figures" / study / "source").glob("scores.csv*")
+    scores = pd.read_csv(file).query("metric == 'avg@k'")
+    runs = scores.set_index(["variant", "seed", "draw", "benchmark"])["value"].sort_index()
+    return {variant: runs[variant] for variant in runs.index.levels[0]}
+
+
+@pytest.mark.parametrize("end", PATHS)
+def test_the_paths_end_as_the_shipped_runs_of_the_dial_and_pass_where_the_factorials_do(end):
+    paths = accuracies(PATHS[end])
+    dial = accuracies(f"miniature_transfer_{end * 100}")
+    ends = {variant.removesuffix("-steps_200"): variant for variant in paths if "_200" in variant}
+    assert len(ends) == 8
+    for variant, stop in ends.items():
+        pd.testing.assert_series_equal(paths[stop], dial[variant])
+    factorial = accuracies(f"miniature_factorial_{end * 100}")
+    before = "geosd-divergence_hellinger-drift_penalty_1.0-rule_kfac-learning_rate_3e-05-steps_"
+    for steps in (24, 48, 96, 200):
+        stop = paths[f"geosd-learning_rate_3e-05-steps_{steps}"]
+        pd.testing.assert_series_equal(stop, factorial[f"{before}{steps}"])
