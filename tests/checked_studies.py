@@ -37,7 +37,8 @@ def once(check: Check) -> Check:
         entry = studies[name]
         parent = studies.get(entry.get("extends"))
         found = (name, _text([entry, parent]), shared[id(source)][1])
-        if found in right:
+        reads_own_files = '"jsonl"' in found[1]  # which a test may write in between
+        if found in right and not reads_own_files:
             return []
         mistakes = check(params, name, source)
         if not mistakes:

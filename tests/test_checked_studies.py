@@ -98,6 +98,15 @@ def test_other_base_models_are_checked_again(base_models, edited):
     assert once(None, "child", read()) == ["wrong"]
 
 
+def test_a_study_of_files_of_its_own_is_checked_again(base_models):
+    checks = Checks()
+    once = checked_studies.once(checks)
+    studies = {"child": {"extends": "parent", "data": {"source": "jsonl", "raw": "own.jsonl"}}}
+    once(None, "child", read(studies=studies))
+    checks.mistakes = ["wrong"]
+    assert once(None, "child", read(studies=studies)) == ["wrong"]
+
+
 def test_what_is_wrong_is_checked_again(base_models):
     checks = Checks()
     checks.mistakes = ["wrong"]
