@@ -22,8 +22,8 @@ def params(root, monkeypatch):
 
 
 @pytest.fixture
-def with_new_key(monkeypatch):
-    """The schema and params.yaml with another key of the section `training`, `shuffle: true`."""
+def with_new_key(params, monkeypatch):
+    """Studies that have another key of the section `training`, once they are checked."""
     section = Study.section
 
     def longer(self, name, model=None):
