@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 import factorial_runs as runs
 import numpy as np
@@ -209,11 +210,16 @@ def test_the_shipped_table_of_effects_is_recomputed(study):
                 assert table.loc[label, f"{key}.p"] == pytest.approx(p)
 
 
+@cache
+def runs_of_first_draws(study):
+    """avg@16 of a study's runs on the first three draws, by variant, draw and benchmark."""
+    rows = runs.shipped_file(study, "scores.csv").query("metric == 'avg@k' and draw < 3")
+    return rows.set_index(["variant", "draw", "benchmark"])["value"].sort_index()
+
+
 def accuracies(study, variant):
     """avg@16 of a variant's runs on the first three draws, by draw and benchmark."""
-    rows = runs.shipped_file(study, "scores.csv").query("metric == 'avg@k' and draw < 3")
-    of_run = rows[rows["variant"] == variant]
-    return of_run.set_index(["draw", "benchmark"])["value"].sort_index()
+    return runs_of_first_draws(study)[variant]
 
 
 def test_runs_that_were_shipped_before_have_the_same_accuracies():

@@ -139,6 +139,7 @@ def test_every_test_that_the_table_names_is_there(root):
         assert f"\ndef {test}(" in (root / "tests" / file).read_text(), test
 
 
+@pytest.mark.slow
 def test_broken_manifests_of_runs_stop_no_plan(root, project):
     for name in ("Snakefile", "workflow", "profiles", "local", "src", "envs", "params.yaml"):
         (project / name).symlink_to(root / name)

@@ -105,6 +105,7 @@ def test_each_role_thinks_as_its_own_switch_says(published):
     assert tokenizer.decode(opsd.teacher(problem, SOLUTION)).endswith("<|im_start|>assistant\n")
 
 
+@pytest.mark.slow
 def test_words_of_ones_own_stand_in_place_of_the_sources(published):
     tokenizer, problem = published("qwen3"), Problem("p", "id", "What is $1+1$?", "2")
     words = {"instruction": "Be brief.", "examples": [("0+0?", "0")]}

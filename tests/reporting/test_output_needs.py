@@ -173,6 +173,7 @@ def test_study_quick_meets_a_need_or_does_not():
     assert not MET & UNMET
 
 
+@pytest.mark.slow
 def test_study_quick_shows_most_outputs_and_is_refused_the_others(loaded):
     shown = {n for n, s in output_specs().items() if quick_has(s, loaded().overlay.methods)}
     assert shown >= {*loaded().outputs} - {"claims"}

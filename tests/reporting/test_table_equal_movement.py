@@ -160,6 +160,7 @@ def params():
         yield load("params.yaml")
 
 
+@pytest.mark.slow
 def test_the_paths_of_the_dial_are_of_one_kind_each_method_at_its_rate(params):
     study = resolve_study(params, PATHS[1])
     tables = made_up_tables(study)
@@ -170,6 +171,7 @@ def test_the_paths_of_the_dial_are_of_one_kind_each_method_at_its_rate(params):
     assert {"GRPO at 1e-4", "GeoSD at 3e-5"} <= {row.label for row in table.rows}
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_path_of_each_method_at_either_end(params):
     family = resolve_family(params, "miniature_paths")
     tables = {name: made_up_tables(resolve_study(params, name)) for name in PATHS}

@@ -109,6 +109,7 @@ def test_a_cell_says_how_many_runs_got_so_far_and_how_many_collapse(tidy):
     assert cell(table, "FwdKL, 8, AdamW", "collapsed").value == "0 of 5"
 
 
+@pytest.mark.slow
 def test_effects_are_differences_within_a_draw(tidy):
     table = table_factorial_effects.build(*tidy, ["m"], PARTS)
     pairs = [
@@ -168,6 +169,7 @@ def test_the_figure_has_a_line_for_each_cell_from_the_origin(tidy):
     assert y == pytest.approx(np.mean(whole, axis=0)[1])
 
 
+@pytest.mark.slow
 def test_the_whole_study_crosses_all_parts_at_equal_curvature(root):
     study = resolve_study(load(root / "params.yaml"), "miniature_factorial_100")
     parts = settings("table_factorial", study)["parts"]

@@ -114,6 +114,7 @@ def test_the_figure_has_a_line_for_each_divergence_in_each_panel(tidy):
     assert y == pytest.approx([0, *means])
 
 
+@pytest.mark.slow
 def test_the_study_crosses_divergences_and_refreshes(root):
     study = resolve_study(load(root / "params.yaml"), "miniature_long_100")
     runs = settings("table_long_training", study)["long_runs"]

@@ -39,6 +39,7 @@ def generate(workflow, *arguments: str, status: int = 0) -> str:
     return workflow.call("python", "workflow/dvc/generate.py", *arguments, status=status)
 
 
+@pytest.mark.slow
 def test_the_generated_files_are_current(fresh):
     files = [fresh.folder / name for name in ("dvc.yaml", SETTINGS)]
     before = [file.read_text() for file in files]

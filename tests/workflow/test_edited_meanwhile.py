@@ -45,6 +45,7 @@ def edited(fresh, tmp_path):
     return workflow
 
 
+@pytest.mark.slow
 def test_jobs_after_an_edit_read_what_was_planned_and_the_edit_is_named(edited, tmp_path):
     before = (edited.folder / "params.yaml").read_text()
     printed = edited.snakemake("--profile", "local", "after.yaml")
