@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from shipped_studies import tidy_table
 
 from geosd.cli import extras, figures, render_family, ship, ship_family
 from geosd.cli.stale_family import say_stale_family
@@ -64,8 +65,7 @@ def clone(tmp_path, monkeypatch, values):
 
 def accuracies(study: str) -> pd.DataFrame:
     """avg@k of each run of a shipped study, a column a benchmark, by run and seed."""
-    (path,) = (SHIPPED / study / "source").glob("scores.csv*")
-    scores = pd.read_csv(path)
+    scores = tidy_table(study, "scores")
     rows = scores[scores["metric"] == "avg@k"]
     return rows.pivot(index=["variant", "seed"], columns="benchmark", values="value")
 

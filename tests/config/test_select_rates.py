@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from shipped_studies import tidy_path
 
 from geosd.cli import select_rates
 from geosd.cli.select_rates import selected_rates_block
@@ -77,9 +78,9 @@ def own(root, tmp_path, monkeypatch):
     return loaded
 
 
-def shipped_scores(root: Path, study: str) -> tuple[pd.DataFrame, str]:
+def shipped_scores(study: str) -> tuple[pd.DataFrame, str]:
     """The scores of a shipped selection, and the SHA-256 of their file as it was made."""
-    (packed,) = (root / "figures" / study / "source").glob("scores.csv*")
+    packed = tidy_path(study, "scores")
     table = pd.read_csv(packed, keep_default_na=False)
     content = packed.read_bytes()
     if packed.suffix == ".gz":
@@ -89,7 +90,7 @@ def shipped_scores(root: Path, study: str) -> tuple[pd.DataFrame, str]:
 
 def test_the_rates_of_params_are_those_that_the_shipped_scores_choose(root):
     selection = "miniature_selection"
-    table, sha256 = shipped_scores(root, selection)
+    table, sha256 = shipped_scores(selection)
     block = selected_rates_block(
         resolve_study(load(root / "params.yaml"), selection), table, sha256
     )
@@ -114,7 +115,7 @@ def test_the_one_rate_of_quick_is_the_best_in_the_table_of_its_selection(root):
 
 def test_the_one_rate_of_the_miniature_is_the_best_for_all_its_methods(root):
     params = load(root / "params.yaml")
-    table, _ = shipped_scores(root, "miniature_selection")
+    table, _ = shipped_scores("miniature_selection")
     swept = swept_values(resolve_study(params, "miniature_selection"), "learning_rate")
     del swept["geosd_plain"]  # GeoSD once more
     one_rate = best_common_rate(table, swept)

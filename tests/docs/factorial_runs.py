@@ -1,7 +1,7 @@
-"""The factorial's paths, effects and cells, computed from shipped files by numpy, pandas and scipy.
+"""The factorial's paths, effects and cells, computed from shipped files.
 
-The tests of docs/factorial.md compare the page and the shipped tables with it; nothing of geosd is
-used, so that the two can disagree.
+The tests of docs/factorial.md compare the page and the shipped tables with them. numpy, pandas,
+scipy and statsmodels are used, and nothing of geosd, so that the two can disagree.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import itertools
 import math
 import re
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import shipped_studies
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
-ROOT = Path(__file__).parents[2]
 CANDIDATE = re.compile(
     r"geosd(?:_(?P<kind>jsd)|-divergence_(?P<pull>\w+))-drift_penalty_(?P<penalty>[\d.]+)"
     r"-rule_(?P<rule>\w+)-learning_rate_[^-]+-?\d*-steps_(?P<steps>\d+)"
@@ -78,17 +77,11 @@ def effects_among(pulls, ratios):
     }
 
 
-def shipped_file(study, name):
-    (file,) = (ROOT / "figures" / study / "source").glob(f"{name}*")
-    return pd.read_csv(file)
-
-
 @cache
 def paths(study):
     """(pull, ratio, rule, draw) -> rows: step, ID gain, OOD gain and drift of the path from π₀."""
-    scores = shipped_file(study, "scores.csv").query("metric == 'avg@k'")
-    accuracy = scores.set_index(["variant", "draw", "benchmark"])["value"]
-    moved = shipped_file(study, "drift.csv").query("quantity == 'drift/pi_0'")
+    accuracy = shipped_studies.accuracies(study).droplevel("seed")
+    moved = shipped_studies.tidy_table(study, "drift").query("quantity == 'drift/pi_0'")
     drift = moved.set_index(["variant", "draw"])["value"]
     points: dict[tuple, list] = {}
     for variant, draw in drift.index:
@@ -217,18 +210,13 @@ def collapse_rows(ends):
 
 
 def primary_p(ends, draws=None):
-    """Holm's p of each primary test, by effect and end, by hand over the six."""
+    """Holm's p of each primary test, by effect and end, over the six."""
     tests = {}
     for label, end in itertools.product(PRIMARY, ends):
         values = effect_of_draws(ends[end], "id", PRIMARY[label], draws)
         tests[label, end] = stats.ttest_1samp(values, 0).pvalue if len(values) > 1 else math.nan
-    known = sorted((p, key) for key, p in tests.items() if math.isfinite(p))
-    corrected = {}
-    least = 0.0
-    for rank, (p, key) in enumerate(known):
-        least = max(least, min(1.0, (len(known) - rank) * p))
-        corrected[key] = least
-    return corrected
+    known = {key: p for key, p in tests.items() if math.isfinite(p)}
+    return dict(zip(known, multipletests([*known.values()], method="holm")[1], strict=True))
 
 
 def primary_rows(ends):

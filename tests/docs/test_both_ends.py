@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from shipped_studies import tidy_table
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "figures"
@@ -25,8 +26,7 @@ RATES = {"10⁻⁵": "1e-05", "3·10⁻⁵": "3e-05", "10⁻⁴": "0.0001", "3·
 @cache
 def accuracies(study, benchmark):
     """avg@k of each run, a row a (model, draw, seed), a column a variant."""
-    (file,) = (FIGURES / study / "source").glob("scores.csv*")
-    scores = pd.read_csv(file)
+    scores = tidy_table(study, "scores")
     rows = scores[(scores["metric"] == "avg@k") & (scores["benchmark"] == benchmark)]
     return rows.pivot(index=["model", "draw", "seed"], columns="variant", values="value")
 
@@ -332,8 +332,7 @@ def test_the_primary_claims_stand_at_both_ends():
 
 
 def drift(variant):
-    (file,) = (FIGURES / "miniature_stepsize/source").glob("drift.csv*")
-    rows = pd.read_csv(file).query("quantity == 'drift/pi_0'")
+    rows = tidy_table("miniature_stepsize", "drift").query("quantity == 'drift/pi_0'")
     return rows.groupby("variant")["value"].mean()[variant]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from scipy import stats
+from shipped_studies import FIGURES, accuracies
+from statsmodels.stats.multitest import multipletests
 
-ROOT = Path(__file__).parents[2]
+ROOT = FIGURES.parent
 STEPSIZE = {
     "rates": "FwdKL, learning rates, after 200 steps",
     "steps at 10⁻⁵": "FwdKL, steps at the rate 1e-5",
@@ -23,7 +24,7 @@ METHODS = ("SFT", "GRPO", "FwdKL", "RevKL", "JSD", "TrOPD", "GeoSD, plain step")
 
 def shipped(study):
     """Row of a shipped table -> its cells by column."""
-    file = ROOT / "figures" / study / "table_equal_movement.csv"
+    file = FIGURES / study / "table_equal_movement.csv"
     with file.open(encoding="utf-8", newline="") as lines:
         return {next(iter(row.values())): row for row in csv.DictReader(lines)}
 
@@ -104,11 +105,7 @@ def corrected(rows, key):
         freedom = float(row[f"{key}.pairs"]) - 1
         error = float(row[f"{key}.lead.sd"]) / stats.t.ppf(0.975, freedom)
         p[name] = 2 * stats.t.sf(abs(float(row[f"{key}.lead"])) / error, freedom)
-    least, adjusted = 0.0, {}
-    for rank, name in enumerate(sorted(p, key=p.__getitem__)):
-        least = max(least, min(1.0, (len(p) - rank) * p[name]))
-        adjusted[name] = least
-    return adjusted
+    return dict(zip(p, multipletests([*p.values()], method="holm")[1], strict=True))
 
 
 def said(row, p, key):
@@ -158,19 +155,12 @@ def test_of_the_fourteen_primary_differences_none_is_apart_and_few_are_elsewhere
     assert f"three of the {others} other differences" in page
 
 
-def accuracies(study):
-    """Variant -> avg@16 of each run on each benchmark."""
-    (file,) = (ROOT / "figures" / study / "source").glob("scores.csv*")
-    scores = pd.read_csv(file).query("metric == 'avg@k'")
-    runs = scores.set_index(["variant", "seed", "draw", "benchmark"])["value"].sort_index()
-    return {variant: runs[variant] for variant in runs.index.levels[0]}
-
-
 @pytest.mark.parametrize("end", PATHS)
 def test_the_paths_end_as_the_shipped_runs_of_the_dial_and_pass_where_the_factorials_do(end):
     paths = accuracies(PATHS[end])
     dial = accuracies(f"miniature_transfer_{end * 100}")
-    ends = {variant.removesuffix("-steps_200"): variant for variant in paths if "_200" in variant}
+    stops = paths.index.unique("variant")
+    ends = {stop.removesuffix("-steps_200"): stop for stop in stops if "_200" in stop}
     assert len(ends) == 8
     for variant, stop in ends.items():
         pd.testing.assert_series_equal(paths[stop], dial[variant])

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import cache
 
 import factorial_runs as runs
 import numpy as np
 import pandas as pd
 import pytest
+import shipped_studies
 from scipy import stats
 
-PAGES = {"core": runs.ROOT / "docs/factorial_core.md", "whole": runs.ROOT / "docs/factorial.md"}
+DOCS = shipped_studies.FIGURES.parent / "docs"
+PAGES = {"core": DOCS / "factorial_core.md", "whole": DOCS / "factorial.md"}
 CORE = {1: "miniature_factorial_core_100", 0: "miniature_factorial_core_0"}
 WHOLE = {1: "miniature_factorial_100", 0: "miniature_factorial_0"}
 DESIGNS = {"core": CORE, "whole": WHOLE}
@@ -56,8 +57,10 @@ def test_the_table_of_cells_is_that_of_the_shipped_runs(study):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_shipped_table_of_cells_is_recomputed(study):
-    shipped = pd.read_csv(runs.ROOT / "figures" / study / "table_factorial.csv")
-    table = shipped.set_index("divergence, curvature ratio, optimiser")
+    table = pd.read_csv(
+        shipped_studies.FIGURES / study / "table_factorial.csv",
+        index_col="divergence, curvature ratio, optimiser",
+    )
     assert len(table) == (8 if study in CORE.values() else 24)
     for pull, ratio, rule in itertools.product(*runs.settings(study), runs.RULES):
         row = table.loc[f"{runs.LABELS[pull]}, {ratio:g}, {runs.LABELS[rule]}"]
@@ -194,8 +197,8 @@ def test_the_id_gains_at_equal_drift_are_those_of_the_shipped_runs():
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_shipped_table_of_effects_is_recomputed(study):
-    shipped = pd.read_csv(runs.ROOT / "figures" / study / "table_factorial_effects.csv")
-    table = shipped.set_index("effect")
+    file = shipped_studies.FIGURES / study / "table_factorial_effects.csv"
+    table = pd.read_csv(file, index_col="effect")
     assert set(table.index) == set(effects(study))
     for label, changes in effects(study).items():
         for by, key in (("id", "at_id_gain"), ("drift", "at_drift")):
@@ -210,16 +213,10 @@ def test_the_shipped_table_of_effects_is_recomputed(study):
                 assert table.loc[label, f"{key}.p"] == pytest.approx(p)
 
 
-@cache
-def runs_of_first_draws(study):
-    """avg@16 of a study's runs on the first three draws, by variant, draw and benchmark."""
-    rows = runs.shipped_file(study, "scores.csv").query("metric == 'avg@k' and draw < 3")
-    return rows.set_index(["variant", "draw", "benchmark"])["value"].sort_index()
-
-
-def accuracies(study, variant):
-    """avg@16 of a variant's runs on the first three draws, by draw and benchmark."""
-    return runs_of_first_draws(study)[variant]
+def accuracies_of_first_draws(study, variant):
+    """avg@16 of a variant's runs on the first three draws."""
+    of_runs = shipped_studies.accuracies(study)[variant]
+    return of_runs[of_runs.index.get_level_values("draw") < 3]
 
 
 def test_runs_that_were_shipped_before_have_the_same_accuracies():
@@ -230,18 +227,19 @@ def test_runs_that_were_shipped_before_have_the_same_accuracies():
         "geosd-learning_rate_3e-05-steps_200": cell.format("hellinger", "1.0", "kfac", 200),
     }
     for before, now in same.items():
-        expected = accuracies("miniature_stepsize", before)
+        expected = accuracies_of_first_draws("miniature_stepsize", before)
         assert len(expected) >= 6
-        pd.testing.assert_series_equal(accuracies(CORE[1], now), expected)
+        pd.testing.assert_series_equal(accuracies_of_first_draws(CORE[1], now), expected)
 
 
 @pytest.mark.parametrize("end", CORE)
 def test_the_whole_gives_the_accuracies_of_the_core_again(end):
-    variants = runs.shipped_file(CORE[end], "scores.csv")["variant"].unique()
+    variants = shipped_studies.accuracies(CORE[end]).index.unique("variant")
     assert len(variants) == 33  # eight cells with four stops, and π₀
     for variant in variants:
         pd.testing.assert_series_equal(
-            accuracies(WHOLE[end], variant), accuracies(CORE[end], variant)
+            accuracies_of_first_draws(WHOLE[end], variant),
+            accuracies_of_first_draws(CORE[end], variant),
         )
 
 

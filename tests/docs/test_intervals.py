@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from shipped_studies import tidy_table
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "figures"
@@ -61,8 +62,7 @@ def base_model_accuracies(study):
     """Accuracies [base model, variant] in and out of distribution, models as first level."""
     tables = []
     for name in [study] if isinstance(study, str) else study:
-        (file,) = (FIGURES / name / "source").glob("scores.csv*")
-        tables.append(pd.read_csv(file))
+        tables.append(tidy_table(name, "scores"))
     scores = pd.concat(tables).query("metric == 'avg@k'").drop_duplicates()
     unit = ["draw"] if scores["draw"].nunique() > 1 else ["seed"]
     for benchmark in ("id", "ood_avg"):

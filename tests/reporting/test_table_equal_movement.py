@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up_tables import made_up_tables
+from shipped_studies import tidy_path
 
 from geosd.config import load, resolve_family, resolve_study, settings
 from geosd.reporting import figure_equal_movement, table_equal_movement
@@ -24,7 +25,7 @@ PATHS = ("miniature_paths_0", "miniature_paths_100")
 
 def rows_of(study, tidy):
     """The rows of a shipped tidy table, each a dictionary of texts."""
-    (file,) = (ROOT / "figures" / study / "source").glob(f"{tidy}.csv*")
+    file = tidy_path(study, tidy)
     text = file.read_bytes()
     text = gzip.decompress(text) if file.suffix == ".gz" else text
     return list(csv.DictReader(text.decode().splitlines()))
