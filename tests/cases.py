@@ -10,6 +10,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import runpy
 import socket
 import subprocess
@@ -27,6 +28,26 @@ if TYPE_CHECKING:
 
 QUICK_ROLLOUT = "    rollout: {engine: transformers, compile: true, precision: float32}\n"
 """A line of study quick in params.yaml, before which a test puts keys of its own."""
+
+
+def with_studies(text: str, studies: Sequence[str]) -> str:
+    """The text of params.yaml with some of its studies, and what these extend, alone.
+
+    Quick, which the file names as its study, stays. A test of one study need not have all of them
+    checked. Anchors in studies that are left out are gone.
+    """
+    head, studies_line, entries = text.partition("\nstudies:\n")
+    parts = re.split(r"^(?=  \w+:)", entries, flags=re.MULTILINE)
+    by_name = {part.partition(":")[0].strip(): part for part in parts if part}
+    kept = {"quick"}
+    for name in studies:
+        while name not in kept:
+            kept.add(name)
+            parent = re.search(r"^    extends: (\w+)", by_name[name], re.MULTILINE)
+            name = parent[1] if parent else name
+    return head + studies_line + "".join(by_name[name] for name in by_name if name in kept)
+
+
 SIZES = {
     "vocab_size": 31,
     "hidden_size": 16,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from cases import QUICK_ROLLOUT
+from cases import QUICK_ROLLOUT, with_studies
 from ruamel.yaml import YAML
 
 from geosd.config import ConfigError, load, resolve_study
@@ -20,12 +21,16 @@ from geosd.config.yaml_source import read_yaml_source
 
 @pytest.fixture
 def broken(root, edited):
-    """Load params.yaml with one text replaced; the message, and the line that was replaced."""
+    """Load params.yaml with one text replaced; the message, and the line that was replaced.
 
-    def message(old: str, new: str) -> tuple[str, int]:
+    The file has the studies that are named; all, where none is.
+    """
+
+    def message(old: str, new: str, studies: Sequence[str] = ("quick",)) -> tuple[str, int]:
         text = (root / "params.yaml").read_text()
+        text = with_studies(text, studies) if studies else text
         with pytest.raises(ConfigError) as error:
-            load(edited((old, new)))
+            load(edited((old, new), studies=studies))
         assert str(error.value).splitlines()[-1].startswith("Hint: ")
         line = text[: text.index(old)].count("\n") + 1 + (len(old) - len(old.lstrip("\n")))
         return str(error.value), line
@@ -50,7 +55,11 @@ def test_an_unknown_key_is_named_with_its_line_and_the_key_that_was_meant(broken
 
 
 def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
-    message, line = broken("fwdkl: {training: {snapshots: [10", "fwdkl: {training: {snapshot: [10")
+    message, line = broken(
+        "fwdkl: {training: {snapshots: [10",
+        "fwdkl: {training: {snapshot: [10",
+        ["miniature_ablation"],
+    )
     place = "studies.miniature_ablation.variants.fwdkl.training.snapshot"
     assert f":{line}: {place}: there is no" in message
     assert "Did you mean snapshots?" in message
@@ -137,7 +146,7 @@ def test_an_unknown_key_in_an_overlay_is_a_mistake_too(broken):
     ],
 )
 def test_a_wrong_value_is_named_with_its_line_and_what_is_allowed(broken, old, new, expected):
-    message, line = broken(old, new)
+    message, line = broken(old, new, ["quick_selection"])
     assert re.search(expected, message), message
     # Whatever is known only of the resolved study points at the study.
     assert f"params.yaml:{line}:" in message or "studies.quick." in message
@@ -282,7 +291,7 @@ def test_a_key_that_stands_twice_on_one_line_is_refused_as_on_two(root, broken, 
     text = (root / "params.yaml").read_text()
     if text.count(old) > 1:  # of several studies the first
         old, new = (f"{text[text.index(old) - 60 : text.index(old)]}{word}" for word in (old, new))
-    message, _ = broken(old, new)
+    message, _ = broken(old, new, ())
     assert f"{place}: the key stands twice on this line; keep one of them." in message, message
 
 
@@ -379,7 +388,7 @@ def test_a_recipe_that_is_not_whole_is_named_where_it_stands(root, broken, last,
             text[start : text.index(f"        {last}\n", start)],
             "      pretraining: null\n#",
         )
-    message, _ = broken(old, new)
+    message, _ = broken(old, new, ())
     text = text.replace(old, new)
     line = text[: text.index("pretraining: {architecture: mini-olmo3}")].count("\n") + 1
     place = "models.mini-olmo3.base.pretraining"

@@ -33,7 +33,7 @@ OUTLIER_CAP = "        outlier_cap: 0.1\n"
     ],
 )
 def test_a_wrong_hyperparameter_is_named_with_what_is_allowed(edited, old, new, message):
-    path = edited((old, new))
+    path = edited((old, new), studies=["quick"])
     line = path.read_text()[: path.read_text().index(new)].count("\n") + 1
     with pytest.raises(ConfigError, match=message) as error:
         load(path)
@@ -57,7 +57,9 @@ def test_a_value_of_a_grid_is_checked_too(edited):
 
 def test_a_hyperparameter_that_is_not_read_with_the_others_is_refused(edited):
     hellinger = "divergence: hellinger, drift_penalty: 1.0}"
-    path = edited((hellinger, "divergence: hellinger, beta: 0.3, drift_penalty: 1.0}"))
+    path = edited(
+        (hellinger, "divergence: hellinger, beta: 0.3, drift_penalty: 1.0}"), studies=["quick"]
+    )
     with pytest.raises(ConfigError, match=r"objective.beta is 0.3; it is read only with diverg"):
         load(path)
 
@@ -80,7 +82,7 @@ OF_ANOTHER_MODE = {
 @pytest.mark.parametrize(("message", "changes"), OF_ANOTHER_MODE.items())
 def test_a_hyperparameter_of_another_mode_is_refused(edited, message, changes):
     with pytest.raises(ConfigError, match=message):
-        load(edited(*changes))
+        load(edited(*changes, studies=["miniature"]))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from geosd.config.run_folders import RunFolders
 from geosd.reporting.specs import output_specs
 
 MODEL = "mini-qwen3"
+QUICK = ("quick",)
 TABLE = "table_hyperparameters"  # shows every setting but those of base models
 THINK = "    thinking: {{student: {}, evaluation: true}}"
 ALL_THINK = THINK.format("true, teacher: true")
@@ -57,12 +58,12 @@ def test_a_value_of_one_variant_changes_the_training_of_that_variant_only(
     expected = {("train", variant) for variant in jobs}
     shown = {("configuration", None), (TABLE, None)}
     expected |= shown if jobs else set()
-    assert changed(study, edited((old, new))) == expected
+    assert changed(study, edited((old, new), studies=QUICK)) == expected
 
 
 def test_the_rate_of_a_variant_changes_the_training_of_that_variant_only(study, edited):
     revkl = "    variants: {revkl: {training: {learning_rate: 7.0e-6}}}\n"
-    params = edited((QUICK_ROLLOUT, revkl + QUICK_ROLLOUT))
+    params = edited((QUICK_ROLLOUT, revkl + QUICK_ROLLOUT), studies=QUICK)
     specs = output_specs().items()
     named = {(name, None) for name, spec in specs if "learning_rates" in spec.settings}
     shown = {("configuration", None), (TABLE, None)} | named
@@ -82,24 +83,30 @@ def test_the_rate_of_a_variant_changes_the_training_of_that_variant_only(study, 
     ],
 )
 def test_a_value_changes_the_rules_that_read_it_only(study, edited, old, new, rules):
-    jobs = changed(study, edited((old, new)))
+    jobs = changed(study, edited((old, new), studies=QUICK))
     assert {rule for rule, _ in jobs} == rules | {"configuration"}
 
 
 def test_thinking_is_one_value_in_folders_where_those_that_a_rule_asks_think_alike(study, edited):
     rules = ("pool", "train", "states", "evaluate")
     assert {settings(rule, study, MODEL, "geosd")["thinking"] for rule in rules} == {True}
-    apart = resolve_study(load(edited((ALL_THINK, THINK.format("false, teacher: true")))), "quick")
+    apart = resolve_study(
+        load(edited((ALL_THINK, THINK.format("false, teacher: true")), studies=QUICK)), "quick"
+    )
     read = [settings(rule, apart, MODEL, "geosd")["thinking"] for rule in rules]
     assert read == [False, *[{"student": False, "teacher": True}] * 2, True]
 
 
 def test_the_date_is_of_every_rule_with_prompts_and_left_out_it_is_as_before(root, edited):
     before = resolve_study(load(root / "params.yaml"), "smollm2_rates")
+    studies = ["smollm2_rates", "smollm2"]
     wording = '      wording:\n        instruction: "Write one line that says'
     assert (root / "params.yaml").read_text().count(wording) == 1
     null, given = (
-        resolve_study(load(edited((wording, f"      date: {value}\n{wording}"))), "smollm2_rates")
+        resolve_study(
+            load(edited((wording, f"      date: {value}\n{wording}"), studies=studies)),
+            "smollm2_rates",
+        )
         for value in ("null", "2024-07-26")
     )
     model, prompts = before.models[0], {"pool", *TEACHERS, "evaluate", "evaluate_pi_0"}
@@ -127,7 +134,7 @@ FUSED_LORA = LORA.replace("q_proj", "qkv_proj, gate_up_proj")
 )
 def test_adapters_are_a_matter_of_trainings_and_null_is_as_before(study, edited, value, rules):
     steps = "      steps: 100\n      response_tokens: 42"
-    jobs = changed(study, edited((steps, f"      lora: {value}\n{steps}")))
+    jobs = changed(study, edited((steps, f"      lora: {value}\n{steps}"), studies=QUICK))
     assert {rule for rule, _ in jobs} == rules | {TABLE}
 
 
@@ -137,7 +144,9 @@ def test_a_least_share_of_kfac_is_a_matter_of_trainings_and_the_whole_is_as_befo
     study, edited, value, rules
 ):
     blocks = "          blocks: 4            # of 16"
-    jobs = changed(study, edited((blocks, f"          least_share: {value}\n{blocks}")))
+    jobs = changed(
+        study, edited((blocks, f"          least_share: {value}\n{blocks}"), studies=QUICK)
+    )
     assert {rule for rule, _ in jobs} == rules | {TABLE}
 
 
@@ -145,7 +154,7 @@ def test_adapters_need_all_their_numbers(edited):
     steps = "      steps: 100\n      response_tokens: 42"
     for value, problem in (("{rank: 4}", "alpha"), (LORA.replace("q_proj", "lm_head"), "lm_head")):
         with pytest.raises(ConfigError, match=problem):
-            load(edited((steps, f"      lora: {value}\n{steps}")))
+            load(edited((steps, f"      lora: {value}\n{steps}"), studies=QUICK))
 
 
 def test_layers_lie_in_the_order_protocol_study_model_variant(study):
@@ -247,7 +256,9 @@ def test_verdicts_are_of_studies_that_say_so_and_of_none_that_extends_them(root)
 
 
 def test_the_least_share_of_solved_problems_is_in_no_result(study, edited):
-    least = resolve_study(load(edited(("least_share: 0.1 ", "least_share: 0.2 "))), "quick")
+    least = resolve_study(
+        load(edited(("least_share: 0.1 ", "least_share: 0.2 "), studies=QUICK)), "quick"
+    )
     assert least.section("pool", MODEL)["least_share"] == 0.2
     assert settings("pool", least, MODEL) == settings("pool", study, MODEL)
     assert RunFolders(least).rows() == RunFolders(study).rows()

@@ -42,13 +42,13 @@ def test_another_placement_is_of_the_same_runs(params):
     ],
 )
 def test_requests_that_do_not_fit_together_are_refused_with_their_study(edited, wrong, message):
-    changed = edited((OWN, f"      qwen3-8b: {wrong}\n"))
+    changed = edited((OWN, f"      qwen3-8b: {wrong}\n"), studies=["paper_pilot_80gb"])
     with pytest.raises(ConfigError, match=message) as refused:
         load(changed)
     assert "paper_pilot_80gb" in str(refused.value)
 
 
 def test_a_model_that_there_is_not_is_refused(edited):
-    changed = edited((OWN, "      qwen3-9b: {train: {gpus: 6}}\n"))
+    changed = edited((OWN, "      qwen3-9b: {train: {gpus: 6}}\n"), studies=["paper_pilot_80gb"])
     with pytest.raises(ConfigError, match="qwen3-9b is no model. Did you mean qwen3-8b"):
         load(changed)

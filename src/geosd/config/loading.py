@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -136,10 +137,8 @@ def _unknown_axes(
     study: StudyParamsSchema, place: KeyPath, source: YamlSource
 ) -> Iterator[Mistake]:
     """Axes of the study's grids that are no keys of its training."""
-    if not study.grid:
-        return
     training = (*place, "training")
-    known = {key[len(training) :] for key in _keys_below(training, source.values)}
+    known = _keys_of_training()
     for variant, axes in grids_of_variants(study.grid):
         for axis in axes:
             key = tuple(axis.split("."))
@@ -147,6 +146,13 @@ def _unknown_axes(
                 meant = _meant((*training, *key), source.values, training)
                 message = f"{axis} is no key of training. {meant}".rstrip()
                 yield source.mistake((*place, "grid", variant, axis), message)
+
+
+@cache
+def _keys_of_training() -> frozenset[KeyPath]:
+    """Every key of a study's training section, and of its objective those of any name."""
+    training = ("studies", "", "training")
+    return frozenset(key[len(training) :] for key in _keys_below(training, {}))
 
 
 def _names(

@@ -82,14 +82,22 @@ class Study:
         Rates are constant after warm-up and draws are seeded by their step: the first k steps of a
         run are, bit for bit, a run of k steps. A variant with snapshots of its own is none.
         """
-        lengths: dict[str, dict[str, list[int]]] = {}
-        for variant in self.trained:
-            trainings = [self.training(model, variant) for model in self.models]
-            recipes = [{k: v for k, v in one.items() if k not in LENGTH} for one in trainings]
-            same_recipe = lengths.setdefault(json.dumps(recipes, sort_keys=True), {})
-            same_recipe[variant] = [training["steps"] for training in trainings]
+        trainings = {
+            variant: [self.training(model, variant) for model in self.models]
+            for variant in self.trained
+        }
+        lengths = {
+            variant: [training["steps"] for training in on_models]
+            for variant, on_models in trainings.items()
+        }
+        by_recipe: dict[str, dict[str, list[int]]] = {}
+        if len(set(map(tuple, lengths.values()))) > 1:  # or none is longer than another
+            for variant, on_models in trainings.items():
+                recipes = [{k: v for k, v in one.items() if k not in LENGTH} for one in on_models]
+                recipe = json.dumps(recipes, sort_keys=True)
+                by_recipe.setdefault(recipe, {})[variant] = lengths[variant]
         stops: dict[str, str] = {}
-        for same_recipe in lengths.values():
+        for same_recipe in by_recipe.values():
             longest = max(same_recipe, key=same_recipe.__getitem__)
             for variant, steps in same_recipe.items():
                 shorter = all(a < b for a, b in zip(steps, same_recipe[longest], strict=True))
