@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import with_studies
 
 from geosd.cli import publish
 from geosd.cli.job import StepJob
@@ -27,6 +28,11 @@ project, put = _configurations["project"], _configurations["put"]
 QUICK, PROTOCOL = ("studies", "quick"), ("protocol",)
 RATES = ("studies", "quick_selection", "grid", "fwdkl")
 KFAC = (*PROTOCOL, "training", "optimiser", "kfac")
+
+
+def few_studies(root: Path) -> str:
+    """params.yaml with the studies alone that are made wrong here."""
+    return with_studies((root / "params.yaml").read_text(), ["quick", "quick_selection"])
 
 
 def test_the_configuration_is_right_before(root, project):
@@ -53,7 +59,7 @@ def test_the_configuration_is_right_before(root, project):
 )
 def test_a_value_that_was_found_late_is_refused_at_once(root, project, path, value):
     """None: the key is missing."""
-    values = yaml.safe_load((root / "params.yaml").read_text())
+    values = yaml.safe_load(few_studies(root))
     key = put(values, path, value)
     if value is None:
         del _configurations["at"](values, path[:-1])[key]
@@ -67,7 +73,7 @@ def test_a_value_that_was_found_late_is_refused_at_once(root, project, path, val
 
 
 def test_a_method_whose_hyperparameter_is_not_given_has_the_papers_value(root, project):
-    text = (root / "params.yaml").read_text()
+    text = few_studies(root)
     assert text.count("hellinger, drift_penalty: 1.0}") == 1
     file = project / "params.yaml"
     file.write_text(text.replace("hellinger, drift_penalty: 1.0}", "hellinger}"))
@@ -78,7 +84,7 @@ def test_a_method_whose_hyperparameter_is_not_given_has_the_papers_value(root, p
 @pytest.mark.parametrize("name", ["$(touch pwned)", "`touch pwned`", "../../x"])
 @pytest.mark.parametrize("section", ["models", "variants", "studies"])
 def test_a_name_that_the_shell_would_read_is_refused(root, project, section, name):
-    values = yaml.safe_load((root / "params.yaml").read_text())
+    values = yaml.safe_load(few_studies(root))
     values[section][name] = next(iter(values[section].values()))
     (project / "params.yaml").write_text(_configurations["dumped"](values))
     with pytest.raises(ConfigError, match=rf"(?s){section}.*\nHint: "):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cases import QUICK_ROLLOUT
+from cases import QUICK_ROLLOUT, with_studies
 from planner import plan, programs
 
 from geosd.config import load, resolve_study
@@ -139,10 +139,8 @@ class Workflow:
     def keep_studies(self, *names: str) -> None:
         """Leave params.yaml some studies, in their own words."""
         params = self.folder / "params.yaml"
-        head, of_studies, text = params.read_text(encoding="utf-8").partition("\nstudies:\n")
-        studies = {each.split(":")[0]: each for each in re.split(r"^  (?=\w)", text, flags=re.M)}
-        kept = (f"  {studies[name]}" for name in names)
-        params.write_text(f"{head}{of_studies}{''.join(kept)}", encoding="utf-8")
+        text = params.read_text(encoding="utf-8")
+        params.write_text(with_studies(text, names), encoding="utf-8")
 
     def append(self, path: str, text: str) -> None:
         """Add a text at the end of a file."""

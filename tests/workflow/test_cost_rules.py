@@ -6,6 +6,7 @@ import re
 import shutil
 
 import pytest
+from cases import with_studies
 
 from geosd.config import load, resolve_study, settings
 
@@ -55,7 +56,7 @@ def test_a_study_that_shows_them_makes_each_once_by_its_module_and_trains_nothin
     ],
 )
 def test_each_reads_its_part_of_the_protocol_only(root, tmp_path, old, new, changed):
-    text = (root / "params.yaml").read_text(encoding="utf-8")
+    text = with_studies((root / "params.yaml").read_text(encoding="utf-8"), ["quick"])
     (tmp_path / "params.yaml").write_text(text.replace(old, new), encoding="utf-8")
     before, after = (
         resolve_study(load(folder / "params.yaml"), "quick") for folder in (root, tmp_path)

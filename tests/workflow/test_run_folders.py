@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from cases import with_studies
 
 from geosd.config import ConfigError, load, resolve_study
 from geosd.config.kept_weights import kept_snapshots
@@ -14,7 +15,8 @@ MODEL = "mini-qwen3"
 
 @pytest.fixture(scope="module")
 def values(root):
-    return yaml.safe_load((root / "params.yaml").read_text())
+    studies = ["quick_selection", "miniature_stepsize", "miniature_ablation", "smollm2"]
+    return yaml.safe_load(with_studies((root / "params.yaml").read_text(), studies))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 import yaml
+from cases import with_studies
 
 from geosd.config import load, resolve_study, settings
 from geosd.config.kept_weights import kept_snapshots
@@ -63,7 +64,7 @@ def test_commands_name_every_file_they_read(showing):
 def test_snapshots_of_a_variant_are_no_setting_of_its_training_and_one_of_its_alignment(
     root, tmp_path
 ):
-    values = yaml.safe_load((root / "params.yaml").read_text())
+    values = yaml.safe_load(with_studies((root / "params.yaml").read_text(), ["quick"]))
     values["studies"]["quick"]["variants"] = {"geosd": {"training": {"snapshots": [10, 20]}}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     before, after = (resolve_study(load(f / "params.yaml"), "quick") for f in (root, tmp_path))
