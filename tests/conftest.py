@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import os
 import re
@@ -55,6 +56,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; xdist hands out the files of --dist loadfile in this order."""
     places = {ROOT / "tests" / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
+
+def pytest_collection_finish() -> None:
+    """Have garbage collections pass over what was imported and collected: it stays to the end.
+
+    statsmodels collects at each correction of p values, which took half a second each.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _has_room(folder: Path) -> bool:
