@@ -216,6 +216,7 @@ def test_a_study_without_gpus_needs_neither_vllm_nor_slurm(machine, capsys):
     assert context.count("\n") <= 3 and "\nok       folder: " in context
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tokens", "reader"), [(84, "teacher"), (52, "student"), (None, None), (85, "")]
 )

@@ -99,6 +99,7 @@ def test_what_differs_in_more_than_its_length_is_trained(stopped, tmp_path, chan
     assert resolve_study(load(tmp_path / "params.yaml"), "quick").early_stops == stops
 
 
+@pytest.mark.slow
 def test_it_is_what_training_makes_byte_for_byte(taken):
     longer, out, trained_run = taken
     names = {path.name for path in trained_run.iterdir() if path.is_file()}

@@ -60,6 +60,7 @@ def test_a_folder_in_parts_has_the_samples_of_the_workflow_and_their_scores_in_a
     assert not (out / "checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_samples_that_are_there_are_scored_again_and_those_of_another_call_are_kept(
     small, evaluated, monkeypatch
 ):

@@ -6,6 +6,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "printed"), [("kfac_any_loop", "K-FAC + SGD"), ("objective_any_loop", "geosd")]
 )

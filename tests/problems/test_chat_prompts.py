@@ -58,6 +58,7 @@ def test_the_students_prompt_is_the_published_rendering_token_by_token(
         assert encoding.student(problem) == golden["ids"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_prompt_begins_twice(published, encoding_of_family, family):
     tokenizer = published(family)
@@ -163,6 +164,7 @@ def test_prompt_and_response_are_not_fused_where_text_would_be(encoding_of_famil
     assert joined != [*prompt, *response[:-1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "ends"),
     [

@@ -107,6 +107,7 @@ def test_the_dashed_line_of_each_learning_rate_ends_at_its_full_run():
             assert list(line["steps"]) == [*STOPS, FULL]
 
 
+@pytest.mark.slow
 def test_the_maps_are_the_changes_from_the_base_model_at_every_rate_and_step(drawn):
     scores, figure = drawn
     _, *maps = figure.axes
@@ -152,6 +153,7 @@ def test_a_grid_over_both_gives_a_dashed_line_for_each_learning_rate():
     assert list(stepsize.figure_stepsize_rates(both)["learning_rate"]) == [1e-6, 1e-5]
 
 
+@pytest.mark.slow
 def test_without_early_stopping_there_is_no_dashed_line_and_the_bytes_are_the_same(
     tmp_path, svg_alone
 ):

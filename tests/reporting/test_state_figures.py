@@ -84,6 +84,7 @@ def test_the_same_tables_draw_the_same_bytes(figures, name, tmp_path, svg_alone)
     assert len(first) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mechanism", "alignment", "density"])
 @pytest.mark.parametrize("models", [MODELS[:1], MODELS])
 def test_no_text_covers_another_or_leaves_the_page(figures, name, models):
@@ -210,6 +211,7 @@ def test_the_share_in_the_mismatch_region_is_counted_from_the_states(figures, st
     assert axes.collections[0].get_clim() == pytest.approx(ends), "all of the scale is in use"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [3, 4, 5])
 def test_a_row_of_densities_may_be_short(states, number):
     names = [f"m-{n}" for n in range(number)]

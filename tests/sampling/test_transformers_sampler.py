@@ -153,6 +153,7 @@ def exact(model):
     return copy.deepcopy(model).double()
 
 
+@pytest.mark.slow
 def test_a_completion_does_not_depend_on_what_shares_its_batch(exact):
     prompts = [PROMPT, *OTHERS] * 4
     sampling = SamplingParams(1.0, 0.9, 12)

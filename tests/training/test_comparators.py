@@ -90,6 +90,7 @@ def test_each_variant_of_the_study_is_compared(study):
     assert named == {*COMPARED, *COMPARED.values()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", COMPARED)
 def test_each_variant_trains_and_is_not_the_one_it_is_compared_with(variant, trained):
     losses, weights = trained(variant)

@@ -80,6 +80,7 @@ def test_loss_and_preconditioned_gradients_are_those_of_the_packages_step(run, l
         assert error < 1e-5, f"{name}: {error}"
 
 
+@pytest.mark.slow
 def test_the_loop_runs_on_the_shipped_problems(root, loop, capsys):
     loop["main"](str(root / "base_models/mini-qwen3/0"), str(PROBLEMS), 2)
     lines = capsys.readouterr().out.splitlines()

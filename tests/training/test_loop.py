@@ -133,6 +133,7 @@ def test_a_run_killed_at_every_step_ends_like_one_never_killed(
     assert log.equals(resumed_log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("teacher", "looks"), [("delayed", 8), ("average", 1)])
 def test_a_run_asked_to_stop_in_its_rollouts_ends_there_and_goes_on_with_the_same_bits(
     tiny, settings, tmp_path, teacher, looks
@@ -163,6 +164,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_gives_others(tiny, set
     assert not same(first, other)
 
 
+@pytest.mark.slow
 def test_saving_more_often_and_measuring_less_changes_no_weight(tiny, settings, tmp_path):
     first, _ = run_to_end(tiny, settings, tmp_path / "1")
     settings |= {"save_every": 1, "diagnose_every": 100}

@@ -60,6 +60,7 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(killed_at, tmp_path
     assert losses == again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 4, 12])
 def test_a_run_that_is_asked_to_stop_loses_no_step_and_ends_with_the_same_bits(
     after, tmp_path, monkeypatch

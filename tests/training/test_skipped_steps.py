@@ -114,6 +114,7 @@ def test_a_run_without_a_bad_step_says_nothing_of_any(trained):
     assert not {"update/skipped", "curvature/float64_blocks"} & {*log}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [gradient_not_a_number, factor_without_inverse])
 def test_one_bad_step_too_many_ends_the_run_with_its_last_good_weights(trained, tmp_path, spoil):
     with pytest.raises(TrainingDivergedError) as raised:

@@ -62,6 +62,7 @@ def kept(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 def test_keeping_snapshots_changes_no_byte_of_the_run(tiny, settings, tmp_path):
     run_to_end(tiny, settings, tmp_path / "without")
     run_to_end(tiny, settings, tmp_path / "with", Snapshots(tmp_path / "kept", [1, 4]))

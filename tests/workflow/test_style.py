@@ -11,6 +11,7 @@ from cases import python
 PYTHON = ("src", "tests", "examples", "analysis", "workflow", "release")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -50,6 +50,7 @@ def everything(prepared):
 # The published files: facts that were found without this code.
 
 
+@pytest.mark.slow
 def test_the_published_set_has_its_known_rows_texts_and_faults(raw):
     texts = [row.text for row in raw.training]
     english = [text for text in texts if _is_english(text)]
@@ -88,6 +89,7 @@ def test_every_published_row_is_accounted_for(raw, prepared):
     }
 
 
+@pytest.mark.slow
 def test_half_of_amc_and_a_few_of_math_500_are_in_the_set_and_none_of_aime(prepared):
     overlaps = prepared.card["overlaps"]
     assert prepared.card["benchmark problems in the training set"] == {"amc23": 24, "math500": 24}

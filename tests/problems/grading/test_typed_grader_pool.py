@@ -42,6 +42,7 @@ def test_an_endless_formula_uses_up_its_processor_time_and_says_so(hostile):
         assert pool.compare("x+1", "1+x") == "correct"  # a new process has taken its place
 
 
+@pytest.mark.slow
 def test_a_pause_of_the_machine_is_no_verdict():
     with started(TypedGrader(seconds=0.5)) as pool:
         paused = pool._process.process
@@ -51,6 +52,7 @@ def test_a_pause_of_the_machine_is_no_verdict():
         assert pool._process.process is paused
 
 
+@pytest.mark.slow
 def test_a_process_that_never_answers_is_not_waited_for_without_end():
     with started(TypedGrader(seconds=5)) as pool:
         pool._process.patience = 0.5
@@ -115,6 +117,7 @@ def test_a_process_that_died_before_a_comparison_is_replaced():
         assert pool.compare("x+1", "1+x") == "correct"
 
 
+@pytest.mark.slow
 def test_many_threads_get_their_own_answers():
     pairs = [(f"x+{n}", f"{n + n % 2}+x") for n in range(40)]
     with TypedGrader(seconds=30) as pool, ThreadPoolExecutor(8) as threads:
