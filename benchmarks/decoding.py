@@ -2,9 +2,9 @@
 
     python benchmarks/decoding.py --qwen FOLDER      # of the GGUF file that params.yaml names
 
-Prompts of 32 tokens, temperature 1, no early end; float32, and bfloat16 where the processor
-multiplies it faster. A token's time is that of a batch with 33 new tokens less that of one with a
-single one, over 32: prompts, packing and the start of an engine cancel. The three take turns in one
+Prompts of 4 tokens, temperature 1, no early end; float32, and bfloat16 where the processor
+multiplies it faster. A token's time is that of a batch with 17 new tokens less that of one with a
+single one, over 16: prompts, packing and the start of an engine cancel. The three take turns in one
 process, and a ratio is the median over turns. The share is that of the machine's bandwidth: the
 bytes of the weights that a token reads by its seconds, over the bytes a second of a sum over 1 GB,
 which takes its turn with them.
@@ -44,6 +44,8 @@ from geosd.sampling.sampler import SamplingParams
 from geosd.sampling.transformers_sampler import TransformersSampler
 
 ROWS = (1, 8, 32)
+PROMPT = 4
+"""Tokens of a prompt: few, for a token's time is without them."""
 ENGINES = ("packed", "eager", "generate()")
 
 
@@ -129,7 +131,7 @@ def main() -> None:
     options.add_argument("--qwen", type=Path, help="folder of Qwen's GGUF file")
     options.add_argument("--rows", nargs="+", type=int, default=list(ROWS))
     options.add_argument("--types", nargs="+", default=["float32", "bfloat16"])
-    options.add_argument("--new", type=int, default=32, help="tokens that are timed")
+    options.add_argument("--new", type=int, default=16, help="tokens that are timed")
     options.add_argument("--repetitions", type=int, default=3)
     options.add_argument("--threads", type=int, default=1)
     given = options.parse_args()
@@ -149,8 +151,10 @@ def main() -> None:
             if not can_pack_step(model):
                 continue
             for rows in given.rows:
-                named: dict[str, Callable[[], Any]] = dict(engines(model, rows, 32, 1 + given.new))
-                for engine, function in engines(model, rows, 32, 1).items():
+                print(f"{name}, {kind}, {rows} rows", flush=True)
+                long = engines(model, rows, PROMPT, 1 + given.new)
+                named: dict[str, Callable[[], Any]] = dict(long)
+                for engine, function in engines(model, rows, PROMPT, 1).items():
                     named[f"{engine}, one token"] = function
                 named["sum of 1 GB"] = buffer.sum
                 named["packing"] = partial(PackedStep, model, rows)
@@ -198,7 +202,7 @@ def main() -> None:
         for one in data
     )
     notes = (
-        f"{given.threads} thread(s), {clock} seconds; {given.new} tokens after 33, and"
+        f"{given.threads} thread(s), {clock} seconds; {given.new} tokens after {PROMPT + 1}, and"
         f" {given.repetitions} turns. To pack the weights, once a batch, takes the time of"
         f" {packing:.1f} packed tokens at most. The share can be above 1 where weights stay in the"
         " cache."
