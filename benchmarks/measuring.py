@@ -352,11 +352,13 @@ def finish_steps(engine: str, runs: Sequence[Mapping[str, Any]], out: Path | Non
 
 
 def markdown(of: Mapping[str, Any]) -> list[str]:
-    """A table as lines of Markdown."""
+    """A table as lines of Markdown, with a line for each sentence of its notes."""
     align = ["---", *["---:"] * (len(of["columns"]) - 1)]
     lines = [f"**{of['title']}**", "", *(_row(each) for each in (of["columns"], align))]
     lines += [_row(row) for row in of["rows"]]
-    return [*lines, "", *([of["notes"], ""] if of["notes"] else [])]
+    if of["notes"]:
+        lines += ["", *re.split(r"(?<=\.) (?=[A-Z])", of["notes"])]
+    return [*lines, ""]
 
 
 def _row(cells: Sequence[str]) -> str:
