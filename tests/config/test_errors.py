@@ -181,6 +181,16 @@ def test_the_words_of_other_programs_lead_to_the_keys_that_they_mean(broken):
     assert "grid.geosd.lr: lr is no key of training. Did you mean learning_rate?" in message
 
 
+def test_an_axis_that_the_studys_own_objective_does_not_have_is_named(broken):
+    start = "  quick:\n"
+    study = "  short:\n    extends: quick\n    about: x\n    kind: main\n"
+    study += "    training: {objective: {name: fwdkl}}\n"
+    study += "    grid: {fwdkl: {objective.beta: [0.5]}}\n"
+    message, _ = broken(start, study + start)
+    place = "studies.short.grid.fwdkl.objective.beta"
+    assert f"{place}: objective.beta is no key of training." in message
+
+
 def test_every_other_word_leads_to_a_key_that_there_is_and_all_but_one_to_one_key():
     roots = (("protocol",), ("studies", "x"), ("models", "x"), ("resources", "x"))
     assert {*ALIASES} <= {key[-1] for root in roots for key in _keys_below(root, {})}

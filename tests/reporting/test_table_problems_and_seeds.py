@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up_tables import made_up_tables
+from shipped_studies import tidy_path
 
 from geosd.config import load, resolve_study, settings
 from geosd.config.run_folders import RunFolders
@@ -138,7 +139,7 @@ def test_intervals_are_numpys_of_the_lines_of_the_file(made_up, side):
 def test_shipped_intervals_are_numpys_of_the_shipped_file(folder):
     shipped = json.loads((folder / "shipped.json").read_text(encoding="utf-8"))
     parts = shipped["outputs"]["table_problems_and_seeds"]["parts"]
-    (file,) = (folder / "source").glob("shares.csv*")
+    file = tidy_path(folder.name, "shares")
     words = table_problems_and_seeds.table_cells_with_seeds(parts)
     names = {of: name for name, of in words.items()} | {"π₀": "pi_0"}
     with (folder / "table_problems_and_seeds.csv").open(encoding="utf-8") as lines:

@@ -138,7 +138,8 @@ def _unknown_axes(
 ) -> Iterator[Mistake]:
     """Axes of the study's grids that are no keys of its training."""
     training = (*place, "training")
-    known = _keys_of_training()
+    objective = given_schema_values(study.training).get("objective", {})
+    known = _keys_of_training(objective.get("name"))
     for variant, axes in grids_of_variants(study.grid):
         for axis in axes:
             key = tuple(axis.split("."))
@@ -149,10 +150,11 @@ def _unknown_axes(
 
 
 @cache
-def _keys_of_training() -> frozenset[KeyPath]:
-    """Every key of a study's training section, and of its objective those of any name."""
+def _keys_of_training(objective: str | None) -> frozenset[KeyPath]:
+    """Every key of a study's training section whose objective has a name, or none and all keys."""
     training = ("studies", "", "training")
-    return frozenset(key[len(training) :] for key in _keys_below(training, {}))
+    values = {"studies": {"": {"training": {"objective": {"name": objective}}}}}
+    return frozenset(key[len(training) :] for key in _keys_below(training, values))
 
 
 def _names(

@@ -90,12 +90,13 @@ class Study:
             variant: [training["steps"] for training in on_models]
             for variant, on_models in trainings.items()
         }
+        if len({tuple(steps) for steps in lengths.values()}) < 2:
+            return {}  # no run is longer than another
         by_recipe: dict[str, dict[str, list[int]]] = {}
-        if len(set(map(tuple, lengths.values()))) > 1:  # or none is longer than another
-            for variant, on_models in trainings.items():
-                recipes = [{k: v for k, v in one.items() if k not in LENGTH} for one in on_models]
-                recipe = json.dumps(recipes, sort_keys=True)
-                by_recipe.setdefault(recipe, {})[variant] = lengths[variant]
+        for variant, on_models in trainings.items():
+            recipes = [{k: v for k, v in one.items() if k not in LENGTH} for one in on_models]
+            recipe = json.dumps(recipes, sort_keys=True)
+            by_recipe.setdefault(recipe, {})[variant] = lengths[variant]
         stops: dict[str, str] = {}
         for same_recipe in by_recipe.values():
             longest = max(same_recipe, key=same_recipe.__getitem__)
