@@ -10,10 +10,14 @@ solutions and every wording of the teacher's turn; docs/qwen05.md says what is e
 `human` are the data set's solutions, `own` a verified rollout of pi_0's, with the same prompt, and
 `answer` the final answer alone. A problem without a verified rollout has no row of `own`. The
 examples are the three problems after the first `number`, which pi_0 answers.
+
+GSM8K's solutions have a calculator's annotations, as in `48/2 = <<48/2=24>>24 clips`; with
+`--no-annotations` they are taken out of solutions and examples.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -49,6 +53,7 @@ WORDINGS = {
 }
 """Wordings of the teacher's turn."""
 SOURCES = ("human", "own", "answer")
+ANNOTATION = re.compile(r"<<[^<>]*>>")
 EXAMPLES = {"plain instruction": 0, "three examples": 3}
 HEADS = [
     "prompt",
@@ -158,6 +163,8 @@ def main(
     tries: int = 4,
     top_k: int = 1024,
     sequences: int = 16,
+    sources: tuple[str, ...] = SOURCES,
+    annotations: bool = True,
 ) -> None:
     """Print a row for each prompt, source of solutions and wording, and write every state.
 
@@ -170,6 +177,8 @@ def main(
         tries: Rollouts of each problem among which its own solution is looked for.
         top_k: Tokens of student and teacher on whose union they are compared.
         sequences: Responses sampled at once.
+        sources: Sources of solutions that get rows, of `human`, `own` and `answer`.
+        annotations: Whether solutions keep a calculator's annotations.
     """
     precision = resolve_precision("auto", training_process_device())
     model, _ = load_model(base, getattr(torch, precision))
@@ -177,6 +186,8 @@ def main(
     source = get_data_source("jsonl")
     with closing(source.grader()) as grade:
         rows, worked, _ = read_jsonl_problems(problems, grade)
+        if not annotations:
+            worked = {name: ANNOTATION.sub("", text) for name, text in worked.items()}
         human = [worked[row.id] for row in rows]
         chosen = [Problem(row.id, "train", row.text, row.answer) for row in rows[:number]]
         shots = [(row.text, worked[row.id]) for row in rows[number : number + 3]]
@@ -188,7 +199,7 @@ def main(
             engine = {"engine": "transformers", "sequences": sequences, "precision": precision}
             sampler = build_sampler({**engine, "packed": True}, base, encoding, model)
             asked = ask(chosen, encoding, sampler, grade, cap, tries)
-            for kind in SOURCES:
+            for kind in sources:
                 for name, wording in WORDINGS.items():
                     solutions = solutions_of(asked, kind, human[:number])
                     if not any(solutions):
