@@ -12,7 +12,7 @@ solutions and every wording of the teacher's turn; docs/qwen05.md says what is e
 examples are the three problems after the first `number`, which pi_0 answers.
 
 GSM8K's solutions have a calculator's annotations, as in `48/2 = <<48/2=24>>24 clips`; with
-`--no-annotations` they are taken out of solutions and examples.
+`--without-annotations` they are taken out of solutions and examples.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def main(
     top_k: int = 1024,
     sequences: int = 16,
     sources: tuple[str, ...] = SOURCES,
-    annotations: bool = True,
+    without_annotations: bool = False,
 ) -> None:
     """Print a row for each prompt, source of solutions and wording, and write every state.
 
@@ -178,7 +178,7 @@ def main(
         top_k: Tokens of student and teacher on whose union they are compared.
         sequences: Responses sampled at once.
         sources: Sources of solutions that get rows, of `human`, `own` and `answer`.
-        annotations: Whether solutions keep a calculator's annotations.
+        without_annotations: Whether a calculator's annotations are taken out.
     """
     precision = resolve_precision("auto", training_process_device())
     model, _ = load_model(base, getattr(torch, precision))
@@ -186,7 +186,7 @@ def main(
     source = get_data_source("jsonl")
     with closing(source.grader()) as grade:
         rows, worked, _ = read_jsonl_problems(problems, grade)
-        if not annotations:
+        if without_annotations:
             worked = {name: ANNOTATION.sub("", text) for name, text in worked.items()}
         human = [worked[row.id] for row in rows]
         chosen = [Problem(row.id, "train", row.text, row.answer) for row in rows[:number]]
