@@ -30,6 +30,7 @@ import tyro
 
 from geosd.evaluation.states import survey_states
 from geosd.files import write_text
+from geosd.mismatch_region import in_mismatch_region
 from geosd.models.load_and_save import load_model, load_tokenizer
 from geosd.models.precision import resolve_precision
 from geosd.problems.chat_prompts import PRIVILEGED
@@ -55,6 +56,7 @@ WORDINGS = {
 SOURCES = ("human", "own", "answer")
 ANNOTATION = re.compile(r"<<[^<>]*>>")
 EXAMPLES = {"plain instruction": 0, "three examples": 3}
+MEANS = ("q_star", "p_star", "overlap", "entropy")
 HEADS = [
     "prompt",
     "solutions",
@@ -144,7 +146,7 @@ def states(
 def summary(table: pd.DataFrame) -> list[str]:
     """Numbers of one row of the table."""
     uncertain = table[table["selected"]]
-    means = [f"{table[name].mean():.3f}" for name in ("q_star", "p_star", "overlap", "entropy")]
+    means = [f"{table[name].mean():.3f}" for name in MEANS]
     return [
         str(table["problem"].nunique()),
         f"{len(table):,}",
@@ -152,6 +154,24 @@ def summary(table: pd.DataFrame) -> list[str]:
         f"{100 * state_mismatch_share(uncertain):.1f} %",
         *means,
     ]
+
+
+def by_problem(states: pd.DataFrame) -> pd.DataFrame:
+    """A row for each problem of each row of the table: its states, and how many are mismatches.
+
+    `uncertain` are states of the most uncertain tenth, `first_mismatch` is 1 where the response's
+    first state is a mismatch, and q_star to entropy are sums over all states.
+    """
+    mismatch = in_mismatch_region(states["q_star"], states["p_star"])
+    counted = states.assign(
+        states=1,
+        mismatch=mismatch.astype(int),
+        uncertain=states["selected"].astype(int),
+        uncertain_mismatch=(mismatch & states["selected"]).astype(int),
+        first_mismatch=(mismatch & (states["position"] == 0)).astype(int),
+    )
+    summed = ["states", "mismatch", "uncertain", "uncertain_mismatch", "first_mismatch", *MEANS]
+    return counted.groupby(["prompt", "solutions", "wording", "problem"], sort=False)[summed].sum()
 
 
 def main(
@@ -167,6 +187,8 @@ def main(
     without_annotations: bool = False,
 ) -> None:
     """Print a row for each prompt, source of solutions and wording, and write every state.
+
+    Sums by problem, `NAME_by_problem.csv`, lie beside the file of the states.
 
     Args:
         base: Folder of pi_0.
@@ -210,7 +232,10 @@ def main(
                     tables.append(table.assign(prompt=prompt, solutions=kind, wording=name))
                     print(" | ".join(lines[-1]), flush=True)
     print(markdown_table([HEADS, *lines]))
-    write_text(out, pd.concat(tables).to_csv(index=False, float_format="%.6g"))
+    found = pd.concat(tables)
+    write_text(out, found.to_csv(index=False, float_format="%.6g"))
+    sums = by_problem(found).to_csv(float_format="%.6g")
+    write_text(out.with_name(f"{out.stem}_by_problem.csv"), sums)
 
 
 if __name__ == "__main__":
