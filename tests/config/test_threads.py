@@ -39,6 +39,15 @@ def test_three_jobs_on_two_cores_take_one_each(study):
     assert threads_by_job_count("train", with_seeds(study, 0, 1, 2), SMOLLM2, 2) == 1
 
 
+@pytest.mark.parametrize(
+    ("memory_mb", "threads"), [(None, 1), (31_000, 1), (29_000, 2), (19_999, 4), (9000, 4)]
+)
+def test_jobs_that_the_memory_has_no_room_for_take_no_share(study, memory_mb, threads):
+    """A training asks for 10,000 MB; of the four, two have room in 29,000 and one in less."""
+    four = with_seeds(study, 0, 1, 2, 3)
+    assert threads_by_job_count("train", four, SMOLLM2, 4, memory_mb) == threads
+
+
 @pytest.mark.parametrize("rule", ["pool", "train", "evaluate", "states"])
 def test_small_models_and_those_on_gpus_keep_one_thread(study, rule):
     for name, model in (("quick", "mini-qwen3"), ("paper", "qwen3-8b")):

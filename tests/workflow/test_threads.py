@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -51,7 +53,7 @@ def test_the_miniature_stays_on_one_thread(fresh):
 
 def test_other_threads_and_cores_rerun_nothing(done):
     default = "  default:                     # the miniature, on one core\n"
-    limits = "pool: {gpus: 0, mem_mb: 3000, minutes: 60"
+    limits = "pool: {gpus: 0, mem_mb: 1000, minutes: 60"
     assert default in (done.folder / "params.yaml").read_text()
     done.edit("params.yaml", limits, limits + ", threads: 2")
     assert done.planned_jobs("--cores", "4") == {}
@@ -80,3 +82,23 @@ def test_what_a_retry_asks_for_grows_up_to_the_limits_of_one_partition(fresh):
         jobs = planned(fresh, "smollm2", 1, attempts=4)
         assert jobs["evaluate"][2:] == expected, partitions
     site.write_text(before)
+
+
+TWO_LARGE_JOBS = """
+rule all:
+    input: "0.txt", "1.txt"
+
+rule large:
+    output: "{number}.txt"
+    resources: mem_mb=10**7
+    shell: "echo begins >> log; sleep 1; echo ends >> log; touch {output}"
+"""
+
+
+@pytest.mark.slow
+def test_two_jobs_larger_than_this_machine_run_one_after_the_other(root, tmp_path):
+    """Here each asks for ten terabytes; both would begin at once without profile local's limit."""
+    (tmp_path / "Snakefile").write_text(TWO_LARGE_JOBS)
+    command = [sys.executable, "-m", "snakemake", "--profile", root / "profiles/local"]
+    subprocess.run([*command, "--cores", "2"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "log").read_text().split() == ["begins", "ends"] * 2

@@ -68,7 +68,8 @@ def resources_of(rule):
 def share_of_cores(rule):
     """Threads function: a job's share of the cores; one training alone takes all that it may."""
     cores = workflow.resource_settings.cores
-    return lambda wildcards: threads_by_job_count(rule, STUDY, wildcards.model, cores)
+    memory_mb = workflow.global_resources.get("mem_mb").value  # None without a limit
+    return lambda wildcards: threads_by_job_count(rule, STUDY, wildcards.model, cores, memory_mb)
 
 
 def gpu_model(rule):

@@ -40,17 +40,25 @@ def job_counts(study: Study) -> dict[str, int]:
     return {rule: count for rule, count in counts.items() if count}
 
 
-def threads_by_job_count(rule: str, study: Study, model: str, cores: int | None) -> int:
-    """Threads of one of a rule's jobs: cores over the count of jobs, at most what `resources` has.
+def threads_by_job_count(
+    rule: str, study: Study, model: str, cores: int | None, memory_mb: int | None = None
+) -> int:
+    """Threads of one of a rule's jobs: cores over the jobs side by side, at most `resources`' own.
 
-    Jobs that are done count, so that a job has the same threads whatever else is left to do. Cores
-    are the machine's; None is a cluster, where each job has a node's cores to itself.
+    Side by side are all of the rule's jobs, or as many as `memory_mb` has room for. Jobs that are
+    done count, so that a job has the same threads whatever else is left to do.
+
+    Args:
+        cores: The machine's; None is a cluster, where each job has a node's cores to itself.
+        memory_mb: What the jobs side by side may take; None is no limit.
     """
-    most = study.resources_of(model).job(rule).threads
-    if cores is None or most == 1:
-        return most
+    request = study.resources_of(model).job(rule)
+    if cores is None or request.threads == 1:
+        return request.threads
     counts = job_counts(study)
     of_evaluation = ("evaluate", "evaluate_pi_0")
     rules = of_evaluation if rule in of_evaluation else (rule,)
-    jobs = len(study.models) * sum(counts.get(each, 0) for each in rules)
-    return max(1, min(most, cores // max(1, jobs)))
+    side_by_side = len(study.models) * sum(counts.get(each, 0) for each in rules)
+    if memory_mb is not None:
+        side_by_side = min(side_by_side, memory_mb // request.mem_mb)
+    return max(1, min(request.threads, cores // max(1, side_by_side)))
