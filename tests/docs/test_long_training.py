@@ -6,6 +6,7 @@ Numbers are recomputed from the tidy tables with numpy and scipy alone.
 from __future__ import annotations
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ def stops_of(divergence, refresh):
     return [f"{run}-steps_{steps}" for steps in JUDGED]
 
 
+@cache
 def gains(divergence, refresh, benchmark):
     """Draw x step: gains over π₀ in points, 0 at step 0."""
     found = accuracies(STUDY).xs(benchmark, level="benchmark").droplevel("seed").unstack("draw")
@@ -40,6 +42,7 @@ def gains(divergence, refresh, benchmark):
     return np.pad(gained.to_numpy().T, ((0, 0), (1, 0)))
 
 
+@cache
 def drift(divergence, refresh):
     """Draw x step: the mean d_FR to π₀ in radians, 0 at step 0."""
     rows = tidy_table(STUDY, "drift").query("quantity == 'drift/pi_0'")
