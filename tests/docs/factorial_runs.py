@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 import shipped_studies
 from scipy import stats
+from shipped_studies import page_number
 from statsmodels.stats.multitest import multipletests
 
 CANDIDATE = re.compile(
@@ -81,8 +82,7 @@ def effects_among(pulls, ratios):
 def paths(study):
     """(pull, ratio, rule, draw) -> rows: step, ID gain, OOD gain and drift of the path from π₀."""
     accuracy = shipped_studies.accuracies(study).droplevel("seed")
-    moved = shipped_studies.tidy_table(study, "drift").query("quantity == 'drift/pi_0'")
-    drift = moved.set_index(["variant", "draw"])["value"]
+    drift = shipped_studies.drifts(study).droplevel("seed")
     points: dict[tuple, list] = {}
     for variant, draw in drift.index:
         part = CANDIDATE.fullmatch(variant)
@@ -101,13 +101,9 @@ def paths(study):
 
 
 def ood_gain(path, by):
-    """OOD gain where the path has first moved so far; None where it never does."""
+    """OOD gain where the path has first moved so far; NaN where it never does."""
     moved = path[{"id": 1, "drift": 3}[by]]
-    ood = path[2]
-    for i in range(1, len(moved)):
-        if moved[i] >= MOVED[by]:
-            return float(np.interp(MOVED[by], moved[i - 1 : i + 1], ood[i - 1 : i + 1]))
-    return None
+    return shipped_studies.value_at(moved, path[2], MOVED[by])
 
 
 def effect_of_draws(study, by, changes, draws=None):
@@ -126,9 +122,7 @@ def effect_of_draws(study, by, changes, draws=None):
                 at = dict(zip(FACTORS, cell, strict=True))
                 for (factor, ends), side in zip(changes.items(), sides, strict=True):
                     at[factor] = ends[side]
-                value = values[(*at.values(), draw)]
-                signed = math.nan if value is None else (-1) ** sum(sides) * value
-                total += signed
+                total += (-1) ** sum(sides) * values[(*at.values(), draw)]
             of_cells.append(total)
         if np.isfinite(of_cells).any():
             found.append(np.nanmean(of_cells))
@@ -139,21 +133,14 @@ def limits(values):
     return stats.ttest_1samp(values, 0).confidence_interval(0.95)
 
 
-def number(value, form="+.1f"):
-    text = format(value, form)
-    if not float(text):
-        text = text.lstrip("+-")
-    return text.replace("-", "−")
-
-
 def interval_cell(values):
     if len(values) == 0:
         return "–"
-    mean = number(np.mean(values))
+    mean = page_number(np.mean(values))
     if len(values) == 1:
         return f"{mean} (n = 1)"
     low, high = limits(values)
-    return f"{mean} [{number(low)}, {number(high)}] (n = {len(values)})"
+    return f"{mean} [{page_number(low)}, {page_number(high)}] (n = {len(values)})"
 
 
 def effect_rows(ends, effects, draws=None):
@@ -186,12 +173,17 @@ def cell_rows(study):
         cells = []
         for by in MOVED:
             reached = [ood_gain(path, by) for path in runs]
-            reached = [value for value in reached if value is not None]
-            mean = number(np.mean(reached)) if reached else "–"
+            reached = [value for value in reached if not math.isnan(value)]
+            mean = page_number(np.mean(reached)) if reached else "–"
             cells.append(f"{mean} ({len(reached)} of {len(runs)})")
         last = np.mean([path[1:, -1] for path in runs], axis=0)
         fallen = sum(has_collapsed(path) for path in runs)
-        cells += [number(last[0]), number(last[1]), f"{last[2]:.3f}", f"{fallen} of {len(runs)}"]
+        cells += [
+            page_number(last[0]),
+            page_number(last[1]),
+            f"{last[2]:.3f}",
+            f"{fallen} of {len(runs)}",
+        ]
         yield f"| {LABELS[pull]}, {ratio:g}, {LABELS[rule]} | {' | '.join(cells)} |"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from shipped_studies import tidy_table
+from shipped_studies import drifts, page_number, tidy_table
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "figures"
@@ -36,14 +36,10 @@ def over_draws(differences):
     return differences.groupby(level=["model", "draw"]).mean().to_numpy()
 
 
-def number(value, form="+.1f"):
-    text = format(value, form)
-    return (text if float(text) else text.lstrip("+-")).replace("-", "−")
-
-
 def interval(values, confidence=0.95, form="+.1f"):
     low, high = stats.ttest_1samp(values, 0).confidence_interval(confidence)
-    return f"{number(np.mean(values), form)} [{number(low, form)}, {number(high, form)}]"
+    mean, low, high = (page_number(value, form) for value in (np.mean(values), low, high))
+    return f"{mean} [{low}, {high}]"
 
 
 def size(values, unit=""):
@@ -101,7 +97,7 @@ def test_the_door_begins_with_the_main_test_and_its_page_has_both_ends():
     ledger = pd.read_csv(FIGURES / "miniature_all/claims_all.csv")
     rows = ledger[ledger["claim"] == "geosd-above-fwdkl-at-one-rate"]
     (over_all,) = rows[rows["model"] == "all models"].itertuples()
-    ends = f"[{number(over_all.low, '.1f')}, {number(over_all.high, '.1f')}]"
+    ends = f"[{page_number(over_all.low, '.1f')}, {page_number(over_all.high, '.1f')}]"
     assert f"leads forward KL OOD by {over_all.effect:.1f} points {ends} at conflict 1" in line
     low, high = stats.ttest_1samp(difference(0, "geosd", "fwdkl"), 0).confidence_interval(0.95)
     assert low < 0 < high and line.partition(" (")[0].endswith(", not at 0")
@@ -109,7 +105,8 @@ def test_the_door_begins_with_the_main_test_and_its_page_has_both_ends():
     assert (by_family["word"] == "agrees").sum() == 1 and len(by_family) == 3
     for row in by_family.itertuples():
         level = f"{100 * row.confidence:.2f}".rstrip("0").rstrip(".")
-        words = f"{number(row.effect)} [{number(row.low)}, {number(row.high)}] at {level} %"
+        effect, low, high = map(page_number, (row.effect, row.low, row.high))
+        words = f"{effect} [{low}, {high}] at {level} %"
         assert words in page("docs/miniature.md"), words
     of_dial = page("docs/transfer.md")
     for end in (0, 1):
@@ -183,7 +180,7 @@ def test_the_door_s_differences_of_smollm2_are_those_of_the_shipped_runs():
     for rate in ("1e-06", "3e-06", "1e-05"):
         of_rate = (f"{name}-learning_rate_{rate}" for name in ("geosd", "fwdkl"))
         a, b = (ood[name] for name in of_rate)
-        lead.append(number((a - b).mean()))
+        lead.append(page_number((a - b).mean()))
     line = finding("SmolLM2")
     assert f"OOD is {lead[0]}, {lead[1]} and, where that collapses, {lead[2]} points (" in line
     fallen = sorted(ood["fwdkl-learning_rate_1e-05"])
@@ -332,8 +329,7 @@ def test_the_primary_claims_stand_at_both_ends():
 
 
 def drift(variant):
-    rows = tidy_table("miniature_stepsize", "drift").query("quantity == 'drift/pi_0'")
-    return rows.groupby("variant")["value"].mean()[variant]
+    return drifts("miniature_stepsize").groupby("variant").mean()[variant]
 
 
 def test_the_speed_limit_is_that_of_the_shipped_drift():

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from shipped_studies import FIGURES, accuracies, tidy_table
+from shipped_studies import FIGURES, accuracies, drifts, page_number, value_at
 
 ROOT = Path(__file__).parents[2]
 STUDY = "miniature_long_100"
@@ -42,12 +42,15 @@ def gains(divergence, refresh, benchmark):
     return np.pad(gained.to_numpy().T, ((0, 0), (1, 0)))
 
 
+def id_gains(divergence, refresh):
+    return gains(divergence, refresh, "id")
+
+
 @cache
 def drift(divergence, refresh):
     """Draw x step: the mean d_FR to π₀ in radians, 0 at step 0."""
-    rows = tidy_table(STUDY, "drift").query("quantity == 'drift/pi_0'")
-    found = rows.pivot(index="draw", columns="variant", values="value")
-    return np.pad(found[stops_of(divergence, refresh)].to_numpy(), ((0, 0), (1, 0)))
+    found = drifts(STUDY).droplevel("seed").unstack("draw").loc[stops_of(divergence, refresh)]
+    return np.pad(found.to_numpy().T, ((0, 0), (1, 0)))
 
 
 def at(paths, steps):
@@ -60,23 +63,15 @@ def a_window(divergence, refresh, phase):
     return (at(moved, last) - at(moved, first)) * REFRESHES[refresh] / (last - first)
 
 
-def first_reached(paths, ascending, level):
-    """Where each path first comes to `level`, linear between its steps; NaN if it never does."""
-    found = []
-    for path, values in zip(paths, ascending, strict=True):
-        reached = np.flatnonzero(path >= level)
-        if not len(reached):
-            found.append(np.nan)
-            continue
-        end = reached[0]
-        found.append(np.interp(level, path[end - 1 : end + 1], values[end - 1 : end + 1]))
-    return np.array(found)
-
-
 def falls(divergence, refresh):
     """The step at which each run has lost ten points out of distribution."""
-    lost = -gains(divergence, refresh, "ood_avg")
-    return first_reached(lost, [STEPS] * len(lost), 10)
+    return np.array([value_at(-path, STEPS, 10) for path in gains(divergence, refresh, "ood_avg")])
+
+
+def ood_where(divergence, refresh, moved, level):
+    """The OOD gain of each run where `moved`, its ID gain or drift, first comes to a level."""
+    ood = gains(divergence, refresh, "ood_avg")
+    return np.array([value_at(*path, level) for path in zip(moved, ood, strict=True)])
 
 
 def late(divergence, refresh):
@@ -85,7 +80,7 @@ def late(divergence, refresh):
 
 
 def best_id(divergence, refresh):
-    return gains(divergence, refresh, "id")[:, 1:].max(axis=1)
+    return id_gains(divergence, refresh)[:, 1:].max(axis=1)
 
 
 def ends(values):
@@ -153,12 +148,9 @@ def test_a_row_of_the_page_is_that_of_the_shipped_runs(page, divergence, refresh
 
 
 def number(value, form):
-    """A number as the pages write it: a minus sign, and no 0 before a point if it is all."""
-    text = format(value, form)
-    text = text if float(text) else text.lstrip("+-")
-    if text.lstrip("+-").startswith("0."):
-        text = text.replace("0.", ".", 1)
-    return text.replace("-", "−")
+    """A number as the page writes it, without a 0 before its point."""
+    text = page_number(value, form)
+    return text.replace("0.", ".", 1) if text.lstrip("+−").startswith("0.") else text
 
 
 def interval(values, form):
@@ -219,30 +211,25 @@ def test_the_other_numbers_of_the_page(page):
         for first, last in PHASES:
             first, last = STEPS.index(first), STEPS.index(last)
             phases.append((seldom[last] - seldom[first]) / (often[last] - often[first]))
-    words = [
-        number(bound, ".2f") for bound in (*(min(whole), max(whole)), min(phases), max(phases))
-    ]
+    bounds = (min(whole), max(whole), min(phases), max(phases))
+    words = [number(bound, ".2f") for bound in bounds]
     assert "it is {} to {} of it, by phases {} to {}.".format(*words) in page
-    lost = [-at(gains(divergence, "every 20", "id"), 2000).mean() for divergence in RUNS]
+    lost = [-at(id_gains(divergence, "every 20"), 2000).mean() for divergence in RUNS]
     assert f"have lost {min(lost):.0f} to {max(lost):.0f} points in distribution" in page
 
 
 def test_what_was_seen_afterwards(page):
     for divergence in RUNS:
-        by_refresh = [
-            first_reached(drift(divergence, refresh), gains(divergence, refresh, "ood_avg"), 0.10)
-            for refresh in ("every 20", "every 100")
-        ]
-        lead = by_refresh[1] - by_refresh[0]
+        at_drift, at_id = (
+            [
+                ood_where(divergence, refresh, moved(divergence, refresh), level)
+                for refresh in ("every 20", "every 100")
+            ]
+            for moved, level in ((drift, 0.10), (id_gains, 3))
+        )
+        lead = at_drift[1] - at_drift[0]
         shown = f"{lead.mean():+.1f} {interval(lead, '.1f')} for {divergence}"
         assert shown in page, shown
-        at_3 = [
-            first_reached(
-                gains(divergence, refresh, "id"), gains(divergence, refresh, "ood_avg"), 3
-            )
-            for refresh in ("every 20", "every 100")
-        ]
-        low, high = stats.ttest_1samp(at_3[1] - at_3[0], 0, nan_policy="omit").confidence_interval(
-            0.95
-        )
+        lead = at_id[1] - at_id[0]
+        low, high = ends(lead[~np.isnan(lead)])
         assert low < 0 < high

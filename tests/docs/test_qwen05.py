@@ -17,7 +17,7 @@ FILES = {
 
 
 def sums_of(file):
-    """(prompt, solutions, wording) -> its rows, one a problem, with counts as numbers."""
+    """(prompt, solutions, wording) -> its rows, one a problem."""
     found: dict[tuple, list] = {}
     with (ROOT / "docs/measurements" / file).open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
@@ -60,10 +60,11 @@ def test_each_row_of_the_page_is_that_of_its_sums(page, file):
         assert shown(key, rows) in page.splitlines(), key
 
 
-def shares(file, prompt, solutions, of="mismatch", over="states"):
+def shares(file, prompt, solutions):
+    """The mismatch in percent of the states, for each wording."""
     rows = [value for key, value in sums_of(file).items() if key[:2] == (prompt, solutions)]
     assert len(rows) == 3
-    return [100 * total(row, of) / total(row, over) for row in rows]
+    return [100 * total(row, "mismatch") / total(row, "states") for row in rows]
 
 
 def test_what_the_page_says_of_the_rows_is_so(page):

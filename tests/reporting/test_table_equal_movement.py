@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up_tables import made_up_tables
-from shipped_studies import tidy_path
+from shipped_studies import tidy_path, value_at
 
 from geosd.config import load, resolve_family, resolve_study, settings
 from geosd.reporting import figure_equal_movement, table_equal_movement
@@ -58,10 +58,7 @@ def paths_over_rates(study, method, movement):
 
 def gain_at(path, level):
     """OOD gain where a path first gets so far; NaN where it never does."""
-    for i in range(1, len(path)):
-        if path[i, 0] >= level:
-            return np.interp(level, path[i - 1 : i + 1, 0], path[i - 1 : i + 1, 1])
-    return math.nan
+    return value_at(path[:, 0], path[:, 1], level)
 
 
 @pytest.mark.parametrize(
